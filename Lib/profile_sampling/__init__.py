@@ -27,6 +27,8 @@ _ROWS = ('AwaitedRow', 'CallRow', 'CallSiteRow', 'CalleeRow', 'DiffRow',
          'FunctionRow', 'GILHolderRow', 'Gate', 'InstructionRow', 'LabelRow',
          'LineRow', 'LoopHolderRow', 'RequestTimes', 'SlowRequestsRow',
          'TaskLabelRow', 'TaskRow')
+_PARTS = {'CallNode': '_data.tree', 'Finding': '_formats.findings',
+          'Sample': '_samples', 'Timeline': '_data.timeline'}
 _VALUES = ('Frame', 'Function', 'GILHolder', 'Process', 'Thread',
            'ValueType')
 
@@ -59,6 +61,9 @@ def _home_of(name):
         from profile_sampling._data import rows as home
     elif name in _VALUES:
         from profile_sampling._data import values as home
+    elif name in _PARTS:
+        from importlib import import_module
+        home = import_module(f'profile_sampling.{_PARTS[name]}')
     elif name == 'ProfileDiff':
         from profile_sampling import _difference as home
     elif name == 'request':
@@ -81,4 +86,5 @@ def unload_ipython_extension(shell):
 
 
 def __dir__():
-    return sorted({*globals(), *__all__, 'CallCount', *_ROWS, *_VALUES})
+    return sorted({*globals(), *__all__, 'CallCount', *_ROWS, *_VALUES,
+                   *_PARTS})

@@ -28,7 +28,7 @@ from profile_sampling._data.label_names import TASKS
 from profile_sampling._data.by_label import values as label_values
 from profile_sampling._data.by_site import OUTSIDE
 from profile_sampling._data.values import (
-    DELAY, STATES, TASK, WAITING, printable)
+    DELAY, STATES, TASK, WAITING, Value, printable)
 from profile_sampling._formats.sites import site_text
 from profile_sampling._formats.words import brief, counted, share
 
@@ -46,19 +46,33 @@ _HELD_GIL = 'held the GIL'
 FUNCTIONS_OF = 'functions of '
 
 
-class Finding:
-    """What one rule found: its name, a sentence, and the numbers in it.
+class Finding(Value):
+    """What one rule found.
 
-    *row* is the SiteRow that has most of it, if there is one.
+    rule     its name
+    text     a sentence
+    numbers  those in it, by name
     """
 
-    __slots__ = ('rule', 'text', 'row', 'numbers')
+    # The SiteRow that has most of it, if there is one.
+    __slots__ = ('rule', 'text', 'numbers', 'row')
 
     def __init__(self, rule, text, row=None, **numbers):
-        self.rule = rule
-        self.text = text
-        self.row = row
-        self.numbers = numbers
+        super().__init__(rule, text, numbers, row)
+
+    def _fields(self):
+        return self.rule, self.text, tuple(self.numbers.items())
+
+    def __reduce__(self):
+        return _finding, (self.rule, self.text, self.numbers)
+
+    def __repr__(self):
+        return (f'Finding(rule={self.rule!r}, text={self.text!r}, '
+                f'numbers={self.numbers!r})')
+
+
+def _finding(rule, text, numbers):
+    return Finding(rule, text, **numbers)
 
 
 def findings(tables, sites):

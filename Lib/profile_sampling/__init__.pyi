@@ -1,0 +1,629 @@
+"""The types of the public names; profiles/test_types.py holds it to them."""
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import TracebackType
+from typing import (
+    IO, Any, BinaryIO, ClassVar, Literal, ParamSpec, Self, TextIO, TypeVar)
+
+_P = ParamSpec('_P')
+_R = TypeVar('_R')
+_Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+_Pattern = str | re.Pattern[str]
+_Patterns = str | Iterable[str]
+_Mode = Literal['wall', 'cpu']
+_Names = Literal['off', 'calls', 'opcodes', 'all']
+
+def start(mode: _Mode = 'wall', *, rate_hz: int = 1000,
+          depth_frames: int | None = None, names: _Names | None = None,
+          signal: int | None = None, defer: bool = False,
+          timeline: bool = False) -> None: ...
+def stop() -> Profile: ...
+def snapshot(*, clear: bool = False) -> Profile: ...
+def running() -> bool: ...
+def stats() -> dict[str, int]: ...
+def labels() -> dict[str, str]: ...
+def sample(weight: int = 1, /, **labels: str) -> None: ...
+def subscribe(callback: Callable[[Batch], object], *, rate_hz: int = 1000,
+              depth_frames: int | None = None, names: _Names | None = None,
+              signal: int | None = None, batch_samples: int = 1024,
+              batch_seconds: float = 1.0, max_samples: int = 65536,
+              threads: Iterable[int] | None = None,
+              labels: dict[str, str] | None = None,
+              all_interpreters: bool = False,
+              tasks: bool = False) -> Subscription: ...
+def load_ipython_extension(shell: Any) -> None: ...
+def unload_ipython_extension(shell: Any) -> None: ...
+
+class _Block:
+    def __enter__(self) -> Self: ...
+    def __exit__(self, exc_type: type[BaseException] | None,
+                 exc: BaseException | None,
+                 traceback: TracebackType | None) -> None: ...
+    def __call__(self, function: Callable[_P, _R]) -> Callable[_P, _R]: ...
+
+class profile(_Block):
+    profile: Profile | None
+    def __init__(self, mode: _Mode | None = None, *,
+                 rate_hz: int | None = None,
+                 depth_frames: int | None = None,
+                 names: _Names | None = None, signal: int | None = None,
+                 out: _Path | None = None, timeline: bool = False) -> None: ...
+
+class region(_Block):
+    def __init__(self) -> None: ...
+
+class label(_Block):
+    def __init__(self, /, **labels: str | None) -> None: ...
+    def set(self) -> None: ...
+
+class request(_Block):
+    def __init__(self, /, **labels: str | None) -> None: ...
+    def answered(self) -> None: ...
+
+class Frame:
+    function: Function
+    line: int
+    column: int
+    instruction_offset: int
+    opcode: int
+    def __init__(self, function: Function,
+                 line: int,
+                 column: int,
+                 instruction_offset: int,
+                 opcode: int) -> None: ...
+    @property
+    def base_opname(self) -> str | None: ...
+    @property
+    def opname(self) -> str | None: ...
+
+class Function:
+    module: str | None
+    qualname: str
+    filename: str
+    first_line: int
+    kind: str
+    def __init__(self, module: str | None,
+                 qualname: str,
+                 filename: str,
+                 first_line: int,
+                 kind: str) -> None: ...
+    @property
+    def name(self) -> str: ...
+
+class GILHolder:
+    thread: Thread | None
+    function: Function
+    line: int
+    callee: Function | None
+    def __init__(self, thread: Thread | None,
+                 function: Function,
+                 line: int,
+                 callee: Function | None) -> None: ...
+    @property
+    def name(self) -> str: ...
+
+class Process:
+    pid: int
+    host: str
+    start_ns: int
+    def __init__(self, pid: int,
+                 host: str,
+                 start_ns: int) -> None: ...
+
+class Thread:
+    ident: int
+    native_id: int
+    name: str | None
+    interpreter_id: int
+    process: Process | None
+    def __init__(self, ident: int,
+                 native_id: int,
+                 name: str | None,
+                 interpreter_id: int,
+                 process: Process | None = None) -> None: ...
+
+class ValueType:
+    name: str
+    kind: str
+    unit: str
+    adds: str
+    of: str
+    def __init__(self, name: str,
+                 kind: str,
+                 unit: str,
+                 adds: str = 'sum',
+                 of: str = 'threads') -> None: ...
+
+class AwaitedRow:
+    function: Function | None
+    ns: int
+    def __init__(self, function: Function | None,
+                 ns: int) -> None: ...
+
+class CallRow:
+    function: Function | None
+    value_types: tuple[ValueType, ...]
+    values: tuple[int, ...]
+    def __init__(self, function: Function | None,
+                 value_types: tuple[ValueType, ...],
+                 values: tuple[int, ...]) -> None: ...
+    def ns(self, mode: str) -> int: ...
+    # Each value by its name: wall_ns, self_wall_ns, ...
+    def __getattr__(self, name: str) -> int: ...
+
+class CallSiteRow:
+    function: Function | None
+    line: int
+    called: str
+    total: int
+    states: dict[str, int]
+    margin: float | None
+    def __init__(self, function: Function | None,
+                 line: int,
+                 called: str,
+                 total: int,
+                 states: dict[str, int],
+                 margin: float | None) -> None: ...
+
+class CalleeRow:
+    function: Function | None
+    value_types: tuple[ValueType, ...]
+    values: tuple[int, ...]
+    def __init__(self, function: Function | None,
+                 value_types: tuple[ValueType, ...],
+                 values: tuple[int, ...]) -> None: ...
+    def ns(self, mode: str) -> int: ...
+    # Each value by its name: wall_ns, self_wall_ns, ...
+    def __getattr__(self, name: str) -> int: ...
+
+class DiffRow:
+    name: str | None
+    function: Function | None
+    line: int
+    called: str
+    before: float
+    after: float
+    margin: float | None
+    runs_before: tuple[float, ...]
+    runs_after: tuple[float, ...]
+    def __init__(self, name: str | None,
+                 function: Function | None,
+                 line: int,
+                 called: str,
+                 before: float,
+                 after: float,
+                 margin: float | None,
+                 runs_before: tuple[float, ...],
+                 runs_after: tuple[float, ...]) -> None: ...
+    @property
+    def change(self) -> float: ...
+    @property
+    def is_clear(self) -> bool: ...
+    @property
+    def relative(self) -> float | None: ...
+
+class FunctionRow:
+    function: Function
+    value_types: tuple[ValueType, ...]
+    self_values: tuple[int, ...]
+    cum_values: tuple[int, ...]
+    def __init__(self, function: Function,
+                 value_types: tuple[ValueType, ...],
+                 self_values: tuple[int, ...],
+                 cum_values: tuple[int, ...]) -> None: ...
+    def cum_ns(self, mode: str) -> int: ...
+    def self_ns(self, mode: str) -> int: ...
+    # Each value by its name: wall_ns, self_wall_ns, ...
+    def __getattr__(self, name: str) -> int: ...
+
+class GILHolderRow:
+    thread: Thread
+    function: Function
+    line: int
+    holder: GILHolder
+    value_types: tuple[ValueType, ...]
+    values: tuple[int, ...]
+    def __init__(self, thread: Thread,
+                 function: Function,
+                 line: int,
+                 holder: GILHolder,
+                 value_types: tuple[ValueType, ...],
+                 values: tuple[int, ...]) -> None: ...
+    def ns(self, mode: str) -> int: ...
+    # Each value by its name: wall_ns, self_wall_ns, ...
+    def __getattr__(self, name: str) -> int: ...
+
+class Gate:
+    target: str
+    least: float
+    row: DiffRow
+    verdict: str
+    def __init__(self, target: str,
+                 least: float,
+                 row: DiffRow,
+                 verdict: str) -> None: ...
+
+class InstructionRow:
+    function: Function
+    line: int
+    column: int
+    instruction_offset: int
+    base_opcode: int
+    value_types: tuple[ValueType, ...]
+    self_values: tuple[int, ...]
+    specialized_count: int
+    unspecialized_count: int
+    opnames: dict[str, int]
+    callees: list[CalleeRow]
+    def __init__(self, function: Function,
+                 line: int,
+                 column: int,
+                 instruction_offset: int,
+                 base_opcode: int,
+                 value_types: tuple[ValueType, ...],
+                 self_values: tuple[int, ...],
+                 specialized_count: int,
+                 unspecialized_count: int,
+                 opnames: dict[str, int],
+                 callees: list[CalleeRow]) -> None: ...
+    @property
+    def base_opname(self) -> str | None: ...
+    @property
+    def deoptimized_count(self) -> int: ...
+    def self_ns(self, mode: str) -> int: ...
+    # Each value by its name: wall_ns, self_wall_ns, ...
+    def __getattr__(self, name: str) -> int: ...
+
+class LabelRow:
+    value: str | None
+    value_types: tuple[ValueType, ...]
+    values: tuple[int, ...]
+    def __init__(self, value: str | None,
+                 value_types: tuple[ValueType, ...],
+                 values: tuple[int, ...]) -> None: ...
+    def ns(self, mode: str) -> int: ...
+    # Each value by its name: wall_ns, self_wall_ns, ...
+    def __getattr__(self, name: str) -> int: ...
+
+class LineRow:
+    function: Function
+    line: int
+    value_types: tuple[ValueType, ...]
+    self_values: tuple[int, ...]
+    cum_values: tuple[int, ...]
+    def __init__(self, function: Function,
+                 line: int,
+                 value_types: tuple[ValueType, ...],
+                 self_values: tuple[int, ...],
+                 cum_values: tuple[int, ...]) -> None: ...
+    def cum_ns(self, mode: str) -> int: ...
+    def self_ns(self, mode: str) -> int: ...
+    # Each value by its name: wall_ns, self_wall_ns, ...
+    def __getattr__(self, name: str) -> int: ...
+
+class LoopHolderRow:
+    task_class: Function | None
+    function: Function | None
+    line: int
+    callee: Function | None
+    delay_ns: int
+    longest_step_ns: int
+    is_gil_wait: bool
+    def __init__(self, task_class: Function | None,
+                 function: Function | None,
+                 line: int,
+                 callee: Function | None,
+                 delay_ns: int,
+                 longest_step_ns: int,
+                 is_gil_wait: bool) -> None: ...
+
+class RequestTimes:
+    count: int
+    mean_ns: int
+    running_ns: int
+    loop_wait_ns: int
+    gil_wait_ns: int
+    waiting_ns: int
+    def __init__(self, count: int,
+                 mean_ns: int,
+                 running_ns: int,
+                 loop_wait_ns: int,
+                 gil_wait_ns: int,
+                 waiting_ns: int) -> None: ...
+
+class SlowRequestsRow:
+    value: str | None
+    slowest: RequestTimes
+    others: RequestTimes
+    def __init__(self, value: str | None,
+                 slowest: RequestTimes,
+                 others: RequestTimes) -> None: ...
+
+class TaskLabelRow:
+    value: str | None
+    running_ns: int
+    loop_wait_ns: int
+    awaiting_ns: int
+    spawned_ns: int
+    count: int
+    mean_ns: int | None
+    p50_ns: int | None
+    p99_ns: int | None
+    longest_ns: int | None
+    awaited: list[AwaitedRow]
+    def __init__(self, value: str | None,
+                 running_ns: int,
+                 loop_wait_ns: int,
+                 awaiting_ns: int,
+                 spawned_ns: int,
+                 count: int,
+                 mean_ns: int | None,
+                 p50_ns: int | None,
+                 p99_ns: int | None,
+                 longest_ns: int | None,
+                 awaited: list[AwaitedRow]) -> None: ...
+    @property
+    def life_ns(self) -> int: ...
+    @property
+    def name(self) -> str | None: ...
+
+class TaskRow:
+    name: str
+    function: Function | None
+    running_ns: int
+    loop_wait_ns: int
+    awaiting_ns: int
+    finished: int
+    cancelled: int
+    steps: int
+    mean_ns: int | None
+    p50_ns: int | None
+    p99_ns: int | None
+    longest_ns: int | None
+    longest_step_ns: int
+    awaited: list[AwaitedRow]
+    def __init__(self, name: str,
+                 function: Function | None,
+                 running_ns: int,
+                 loop_wait_ns: int,
+                 awaiting_ns: int,
+                 finished: int,
+                 cancelled: int,
+                 steps: int,
+                 mean_ns: int | None,
+                 p50_ns: int | None,
+                 p99_ns: int | None,
+                 longest_ns: int | None,
+                 longest_step_ns: int,
+                 awaited: list[AwaitedRow]) -> None: ...
+    @property
+    def life_ns(self) -> int: ...
+
+class Record:
+    kind: str
+    time_ns: int
+    thread: Thread | None
+    count: int
+    cpu_ns: int
+    wall_ns: int
+    def __init__(self, kind: str,
+                 time_ns: int,
+                 thread: Thread | None,
+                 count: int,
+                 cpu_ns: int,
+                 wall_ns: int) -> None: ...
+
+class Sample:
+    thread: Thread
+    state: str
+    stack: tuple[Frame, ...]
+    labels: dict[str, str]
+    task_name: str | None
+    task_id: int | None
+    task_class: str | None
+    gil_holder: GILHolder | None
+    values: tuple[int, ...]
+    # Each value by its name: count, wall_ns, ...
+    def __getattr__(self, name: str) -> int: ...
+
+class CallNode:
+    function: Function | None
+    line: int
+    value_types: tuple[ValueType, ...]
+    self_values: tuple[int, ...]
+    cum_values: tuple[int, ...]
+    children: list[CallNode]
+    def walk(self) -> Iterator[tuple[int, CallNode]]: ...
+    # Each value by its name: self_wall_ns, cum_count, ...
+    def __getattr__(self, name: str) -> int: ...
+
+class Finding:
+    rule: str
+    text: str
+    numbers: dict[str, Any]
+
+class Timeline:
+    time_ns: Sequence[int]
+    sample: Sequence[int]
+    count: Sequence[int]
+    cpu_ns: Sequence[int]
+    wall_ns: Sequence[int]
+    resolution_ns: int
+    is_stale: bool
+    def __len__(self) -> int: ...
+
+class Profile:
+    def __init__(self) -> None: ...
+    @classmethod
+    def load(cls, path: _Path | BinaryIO, *,
+             max_bytes: int | None = None) -> Self: ...
+    @classmethod
+    def merge(cls, *profiles: Profile,
+              max_bytes: int | None = None) -> Self: ...
+    def save(self, path: _Path | BinaryIO, format: str | None = None, *,
+             annotate: bool = False, min_share: float | None = None,
+             source: bool | str | Sequence[str] = True,
+             idle: bool = False) -> None: ...
+    def report(self, file: TextIO | IO[str] | None = None, *,
+               sort: Literal['self', 'cum'] | None = None,
+               limit: int | None = None, width: int | None = None,
+               color: Literal['auto', 'always', 'never'] = 'auto',
+               mine: _Patterns = (), everything: bool = False,
+               idle: bool = False) -> None: ...
+    mode: str
+    names: str
+    rate_hz: int
+    depth_frames: int
+    start_time_ns: int
+    duration_ns: int
+    python_version: str
+    pid: int | None
+    meta: dict[str, str]
+    stats: dict[str, int]
+    threads: tuple[Thread, ...]
+    samples: Sequence[Sample]
+    value_types: tuple[ValueType, ...]
+    label_keys: tuple[str, ...]
+    timeline: Timeline | None
+    total_count: int
+    total_cpu_ns: int
+    total_wall_ns: int
+    def total(self, name: str) -> int: ...
+    def functions(self, *, idle: bool = False) -> list[FunctionRow]: ...
+    def lines(self, *, idle: bool = False) -> list[LineRow]: ...
+    def call_sites(self, *, mine: _Patterns = (), everything: bool = False,
+                   idle: bool = False) -> list[CallSiteRow]: ...
+    def findings(self, *, mine: _Patterns = (),
+                 idle: bool = False) -> list[Finding]: ...
+    def quality(self) -> dict[str, float | None]: ...
+    def instructions(self, *, idle: bool = False) -> list[InstructionRow]: ...
+    def label_values(self, key: str, *,
+                     idle: bool = False) -> list[LabelRow]: ...
+    def gil_holders(self) -> list[GILHolderRow]: ...
+    def tasks(self) -> list[TaskRow]: ...
+    def tasks_by(self, key: str) -> list[TaskLabelRow]: ...
+    def slow_requests(self, key: str,
+                      share: float = 0.01) -> list[SlowRequestsRow]: ...
+    def loop_holders(self) -> list[LoopHolderRow]: ...
+    def call_tree(self, inverted: bool = False, *,
+                  by: Literal['function', 'line'] = 'function',
+                  idle: bool = False) -> CallNode: ...
+    def callers(self, function: str | _Pattern | Function, *,
+                idle: bool = False) -> list[CallRow]: ...
+    def callees(self, function: str | _Pattern | Function, *,
+                idle: bool = False) -> list[CallRow]: ...
+    def columns(self, what: str, *, idle: bool = False
+                ) -> dict[str, list[Any]]: ...
+    def filter(self, *, function: _Pattern | Function | None = None,
+               file: _Pattern | None = None,
+               state: str | Iterable[str] | None = None,
+               thread: str | int | Thread | None = None,
+               task: str | None = None,
+               labels: dict[str, str | None] | None = None) -> Profile: ...
+    def focus(self, pattern: _Pattern) -> Profile: ...
+    def ignore(self, pattern: _Pattern) -> Profile: ...
+    def hide(self, pattern: _Pattern) -> Profile: ...
+    def fold(self, *what: str) -> Profile: ...
+    def collapse(self, pattern: _Pattern) -> Profile: ...
+    def root(self, pattern: _Pattern) -> Profile: ...
+    def where(self, key: str, pattern: _Pattern) -> Profile: ...
+    def about(self, value: str) -> Profile: ...
+    def between(self, begin_ns: int, end_ns: int) -> Profile: ...
+    def group_by(self, key: str) -> dict[Any, Profile]: ...
+    def diff(self, base: Profile, **options: Any) -> ProfileDiff: ...
+    def __add__(self, other: Profile) -> Profile: ...
+    def __radd__(self, other: int) -> Profile: ...
+    def __sub__(self, other: Profile) -> ProfileDiff: ...
+
+class ProfileDiff:
+    before: tuple[Profile, ...]
+    after: tuple[Profile, ...]
+    value_type: ValueType
+    method: Literal['sampling', 'runs']
+    total: DiffRow
+    rows: tuple[DiffRow, ...]
+    gates: tuple[Gate, ...]
+    verdict: str | None
+    def __init__(self, before: Profile | Iterable[Profile],
+                 after: Profile | Iterable[Profile],
+                 **options: Any) -> None: ...
+    def save(self, path: _Path | BinaryIO, format: str | None = None, *,
+             source: bool | str | Sequence[str] = True) -> None: ...
+
+class Rows:
+    serial: int
+    strings: list[str]
+    functions: list[Function]
+    frames: list[Frame]
+    nodes: list[tuple[int, int]]
+    labels: list[tuple[int, str | None, str | None, int]]
+    threads: list[Thread]
+    tasks: dict[int, Any]
+    def stack(self, node: int) -> tuple[Frame, ...]: ...
+    def label_set(self, row: int
+                  ) -> tuple[dict[str, str], str | None, int | None]: ...
+    def gil_holder(self, thread: int, node: int) -> GILHolder | None: ...
+
+class SampleRecord:
+    time_ns: int
+    count: int
+    cpu_ns: int
+    wall_ns: int
+    thread: Thread
+    state: str
+    stack: tuple[Frame, ...]
+    labels: dict[str, str]
+    task_name: str | None
+    task_id: int | None
+    task_class: Function | None
+    gil_holder: GILHolder | None
+    gil_wait_ns: int
+    callee: Function | None
+    opname: str | None
+    key: tuple[Any, ...]
+    is_merged: bool
+    is_residue: bool
+
+class Batch:
+    STATES: ClassVar[tuple[str, ...]]
+    RECORD_KINDS: ClassVar[tuple[str, ...]]
+    rows: Rows
+    first: dict[str, int]
+    stats: dict[str, int]
+    subscription: Subscription | None
+    records: list[Record]
+    task_classes: list[Any] | None
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[SampleRecord]: ...
+    def task_waits(self) -> Iterator[SampleRecord]: ...
+    def delays(self) -> Iterator[SampleRecord]: ...
+    # Each column by its name: kind, node, thread, ...
+    def __getattr__(self, name: str) -> Sequence[int]: ...
+
+class Subscription:
+    closed: bool
+    ended_by_fork: bool
+    rate_hz: int
+    def set_rate(self, rate_hz: int) -> None: ...
+    def flush(self) -> None: ...
+    def close(self) -> None: ...
+    def stats(self) -> dict[str, int]: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, exc_type: type[BaseException] | None,
+                 exc: BaseException | None,
+                 traceback: TracebackType | None) -> None: ...
+
+class Aggregator:
+    def __init__(self, *, timeline: bool = False) -> None: ...
+    def __call__(self, batch: Batch) -> None: ...
+    def profile(self, *, mode: str = 'wall', rate_hz: int = 1000,
+                depth_frames: int = 512, names: str = 'all') -> Profile: ...
+
+class Task:
+    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+    def woken(self) -> None: ...
+    def suspend(self) -> None: ...
+    def resume(self, *, skip_frames: int = 1) -> None: ...
+    def end(self, *, cancelled: bool = False) -> None: ...

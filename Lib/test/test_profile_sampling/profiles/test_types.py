@@ -1,0 +1,120 @@
+"""The stub says of the public names what they are."""
+
+import ast
+import inspect
+import os
+import pickle
+import unittest
+
+import profile_sampling
+from profile_sampling import Finding
+
+from ..support.builders import example
+
+_PACKAGE = os.path.dirname(profile_sampling.__file__)
+_NAMES = {*profile_sampling.__all__, *profile_sampling._ROWS,
+          *profile_sampling._VALUES, *profile_sampling._PARTS}
+# What C code takes has no signature; not for programs is what rows are made of.
+_NOT_COMPARED = {'Task.__init__', 'SampleRecord.__init__', 'Rows.__init__',
+                 'Batch.__init__', 'Rows.add', 'ValueType.which',
+                 'Batch.counted_tasks', 'Timeline.columns',
+                 'Timeline.untimed', 'Timeline.of_rows',
+                 'Subscription.__init__', 'Sample.__init__',
+                 'CallNode.__init__', 'Timeline.__init__',
+                 'Finding.__init__', 'Finding.row'}
+
+
+def _stub():
+    with open(os.path.join(_PACKAGE, '__init__.pyi')) as file:
+        return ast.parse(file.read())
+
+
+def _parameters(function):
+    arguments = function.args
+    return [argument.arg for argument in (
+        *arguments.posonlyargs, *arguments.args,
+        *filter(None, [arguments.vararg]), *arguments.kwonlyargs,
+        *filter(None, [arguments.kwarg]))]
+
+
+class StubTest(unittest.TestCase):
+
+    def setUp(self):
+        self.nodes = {node.name: node for node in _stub().body
+                      if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
+
+    def test_names(self):
+        self.assertLessEqual(_NAMES, set(self.nodes))
+        for name in self.nodes:
+            if name[:1] != '_':
+                getattr(profile_sampling, name)
+
+    def check_parameters(self, name, function, node):
+        if name in _NOT_COMPARED:
+            return
+        try:
+            signature = inspect.signature(function)
+        except ValueError:
+            return
+        with self.subTest(name):
+            self.assertEqual(
+                [parameter for parameter in signature.parameters
+                 if parameter not in ('self', 'cls')],
+                [parameter for parameter in _parameters(node)
+                 if parameter not in ('self', 'cls')])
+
+    def test_parameters(self):
+        for name, node in self.nodes.items():
+            if isinstance(node, ast.FunctionDef):
+                self.check_parameters(
+                    name, getattr(profile_sampling, name), node)
+            elif name in _NAMES:
+                for its in node.body:
+                    if (isinstance(its, ast.FunctionDef)
+                            and not its.decorator_list
+                            and its.name in vars(getattr(profile_sampling,
+                                                         name))):
+                        self.check_parameters(
+                            f'{name}.{its.name}', getattr(
+                                getattr(profile_sampling, name), its.name),
+                            its)
+
+    def test_attributes(self):
+        for name in sorted(_NAMES):
+            its = getattr(profile_sampling, name)
+            if not inspect.isclass(its):
+                continue
+            said = set()
+            for base in (name, *[base.id for base in self.nodes[name].bases]):
+                for node in self.nodes[base].body:
+                    if isinstance(node, ast.FunctionDef):
+                        said.add(node.name)
+                    elif isinstance(node, ast.AnnAssign):
+                        said.add(node.target.id)
+            there = {attribute for attribute in dir(its)
+                     if attribute[:1] != '_'
+                     and f'{name}.{attribute}' not in _NOT_COMPARED}
+            with self.subTest(name):
+                self.assertLessEqual(there, said)
+                if '__slots__' in vars(its):
+                    self.assertEqual({
+                        attribute for attribute in said - there
+                        if attribute[:1] != '_'}, set())
+
+
+class FindingTest(unittest.TestCase):
+
+    def test_value(self):
+        finding = Finding('gc', 'GC is 9 %', None, ns=9)
+        self.assertEqual(finding, pickle.loads(pickle.dumps(finding)))
+        self.assertNotEqual(finding, Finding('gc', 'GC is 9 %', ns=8))
+        self.assertIn('ns', repr(finding))
+        hash(finding)
+
+    def test_of_a_profile(self):
+        for finding in example().profile().findings():
+            self.assertIs(type(finding), Finding)
+
+
+if __name__ == '__main__':
+    unittest.main()
