@@ -27,8 +27,9 @@ _ROWS = ('AwaitedRow', 'CallRow', 'CallSiteRow', 'CalleeRow', 'DiffRow',
          'FunctionRow', 'GILHolderRow', 'Gate', 'InstructionRow', 'LabelRow',
          'LineRow', 'LoopHolderRow', 'RequestTimes', 'SlowRequestsRow',
          'TaskLabelRow', 'TaskRow')
-_PARTS = {'CallNode': '_data.tree', 'Finding': '_formats.findings',
-          'Sample': '_samples', 'Timeline': '_data.timeline'}
+_PARTS = {'CallCount': '_data.counts', 'CallNode': '_data.tree',
+          'Finding': '_formats.findings', 'Sample': '_samples',
+          'Timeline': '_data.timeline'}
 _VALUES = ('Frame', 'Function', 'GILHolder', 'Process', 'Thread',
            'ValueType')
 
@@ -55,8 +56,6 @@ def _home_of(name):
         from profile_sampling._subscribing import aggregate as home
     elif name == 'Task':
         home = _core.load()
-    elif name == 'CallCount':
-        from profile_sampling._data import counts as home
     elif name in _ROWS:
         from profile_sampling._data import rows as home
     elif name in _VALUES:
@@ -86,5 +85,4 @@ def unload_ipython_extension(shell):
 
 
 def __dir__():
-    return sorted({*globals(), *__all__, 'CallCount', *_ROWS, *_VALUES,
-                   *_PARTS})
+    return sorted({*globals(), *__all__, *_ROWS, *_VALUES, *_PARTS})

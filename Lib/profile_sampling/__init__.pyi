@@ -14,11 +14,12 @@ _Pattern = str | re.Pattern[str]
 _Patterns = str | Iterable[str]
 _Mode = Literal['wall', 'cpu']
 _Names = Literal['off', 'calls', 'opcodes', 'all']
+_Calls = Literal['off', 'queries', 'python', 'all']
 
 def start(mode: _Mode = 'wall', *, rate_hz: int = 1000,
           depth_frames: int | None = None, names: _Names | None = None,
           signal: int | None = None, defer: bool = False,
-          timeline: bool = False) -> None: ...
+          timeline: bool = False, calls: _Calls | None = None) -> None: ...
 def stop() -> Profile: ...
 def snapshot(*, clear: bool = False) -> Profile: ...
 def running() -> bool: ...
@@ -49,7 +50,8 @@ class profile(_Block):
                  rate_hz: int | None = None,
                  depth_frames: int | None = None,
                  names: _Names | None = None, signal: int | None = None,
-                 out: _Path | None = None, timeline: bool = False) -> None: ...
+                 out: _Path | None = None, timeline: bool = False,
+                 calls: _Calls | None = None) -> None: ...
 
 class region(_Block):
     def __init__(self) -> None: ...
@@ -61,6 +63,32 @@ class label(_Block):
 class request(_Block):
     def __init__(self, /, **labels: str | None) -> None: ...
     def answered(self) -> None: ...
+
+class CallCount:
+    caller: Function | None
+    line: int
+    callee: Function
+    route: str | None
+    calls: int
+    recursive: int
+    resumes: int
+    recursive_resumes: int
+    deepest: int
+    def __init__(self, caller: Function | None,
+                 line: int,
+                 callee: Function,
+                 route: str | None,
+                 calls: int,
+                 recursive: int,
+                 resumes: int,
+                 recursive_resumes: int,
+                 deepest: int) -> None: ...
+    @property
+    def key(self) -> tuple[Function | None, int, Function, str | None]: ...
+    @property
+    def numbers(self) -> tuple[int, int, int, int, int]: ...
+    @property
+    def outermost(self) -> int: ...
 
 class Frame:
     function: Function
@@ -487,6 +515,8 @@ class Profile:
     value_types: tuple[ValueType, ...]
     label_keys: tuple[str, ...]
     timeline: Timeline | None
+    calls: tuple[CallCount, ...] | None
+    queries: tuple[CallCount, ...]
     total_count: int
     total_cpu_ns: int
     total_wall_ns: int
