@@ -495,7 +495,7 @@ class Profile:
              source: bool | str | Sequence[str] = True,
              idle: bool = False) -> None: ...
     def report(self, file: TextIO | IO[str] | None = None, *,
-               sort: Literal['self', 'cum'] | None = None,
+               sort: Literal['self', 'cum', 'calls', 'per-call'] | None = None,
                limit: int | None = None, width: int | None = None,
                color: Literal['auto', 'always', 'never'] = 'auto',
                mine: _Patterns = (), everything: bool = False,
