@@ -271,6 +271,7 @@ struct _sampling_runtime_state {
     uint32_t clock_wakeups;     // what the clock waits for: a futex
     struct _sampling_clock *clock;
     uint64_t deadline_seed;
+    uint64_t counted_before_ns; // deadlines of other periods; relaxed
     struct _sampling_memory memory;
     struct _sampling_counters counters;
     // Guards tables, *tables and changes of session.  Never held while a

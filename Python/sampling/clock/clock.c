@@ -288,7 +288,7 @@ _PySampling_ClockResume(void)
 void
 _PySampling_ClockSetPeriod(uint64_t period_ns)
 {
-    _Py_atomic_store_uint64_relaxed(&STATE->period_ns, period_ns);
+    _PySampling_DeadlinesChange(period_ns);
     if (_PySampling_ClockHasThread()) {
         order(STATE->clock, 0, STATE->clock->is_paused);
     }

@@ -59,19 +59,36 @@ _PySampling_DeadlineAfter(uint64_t moment_ns)
     return first_ns;
 }
 
-/* What all deadlines up to the moment stand for.  In a manual session each
-   nanosecond is one. */
-uint64_t
-_PySampling_DeadlinesUntil(uint64_t moment_ns)
+static uint64_t
+until(uint64_t moment_ns, uint64_t period_ns)
 {
-    if (STATE->options.manual) {
-        return moment_ns;
-    }
-    uint64_t period_ns = _PySampling_PeriodNow();
     uint64_t k = moment_ns / period_ns;
     uint64_t num = k - Py_MIN(k, SPREAD - 1);
     for (uint64_t i = num; i <= k; i++) {
         num += deadline_of(i, period_ns) <= moment_ns;
     }
     return (num + SPREAD / 2) * period_ns;
+}
+
+/* What all deadlines up to the moment stand for.  In a manual session each
+   nanosecond is one. */
+uint64_t
+_PySampling_DeadlinesUntil(uint64_t moment_ns)
+{
+    return STATE->options.manual ? moment_ns
+        : until(moment_ns, _PySampling_PeriodNow())
+          + _Py_atomic_load_uint64_relaxed(&STATE->counted_before_ns);
+}
+
+/* Those of both periods are some periods off, either way: what threads have
+   counted goes on from here. */
+void
+_PySampling_DeadlinesChange(uint64_t period_ns)
+{
+    uint64_t now_ns = _PySampling_MonotonicNow();
+    uint64_t counted_ns = STATE->period_ns == 0 ? now_ns
+        : until(now_ns, STATE->period_ns) + STATE->counted_before_ns;
+    _Py_atomic_store_uint64_relaxed(&STATE->counted_before_ns,
+                                    counted_ns - until(now_ns, period_ns));
+    _Py_atomic_store_uint64_relaxed(&STATE->period_ns, period_ns);
 }

@@ -37,6 +37,8 @@ extern int _PySampling_TakeBackSignal(_PySampling_Thread *thread,
 /* --- Deadlines (clock/deadlines.c).  Async-signal-safe. */
 
 extern uint64_t _PySampling_DeadlineAfter(uint64_t moment_ns);
+// From now on they are due in another period.  Not async-signal-safe.
+extern void _PySampling_DeadlinesChange(uint64_t period_ns);
 
 /* --- What does the kernel say (clock/probe.c)?  Lock:
    --- runtime->sampling.mutex. */
