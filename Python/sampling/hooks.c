@@ -114,7 +114,10 @@ _PySampling_Safepoint(PyThreadState *tstate)
 {
     int saved_errno = errno;
     _PySampling_Thread *thread = session_thread(tstate);
-    if (thread == NULL) {
+    if (thread == NULL
+        || (!thread->in_hook && _PySampling_STATE_OF(
+                _PySampling_WORD(thread)) >= _PySampling_DETACHED))
+    {
         // It was running, with a GIL of its own, when the session started.
         _Py_unset_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
         if (_PySampling_ACTIVE()) {
@@ -179,8 +182,8 @@ void
     {
         return;
     }
-    uint64_t word = _Py_atomic_or_uint64(&thread->word, _PySampling_WAITS);
-    if (word & _PySampling_NOTED) {
+    if (_PySampling_WORD(thread) & _PySampling_NOTED) {
+        // Before others see that it waits: they may record it meanwhile.
         int saved_errno = errno;
         thread->waiting_since_tick = _Py_atomic_load_uint64_relaxed(
             &_PyRuntime.sampling.tick_number);
@@ -188,6 +191,7 @@ void
                                         _PySampling_WallNow());
         errno = saved_errno;
     }
+    _Py_atomic_or_uint64(&thread->word, _PySampling_WAITS);
 }
 
 /* It has the GIL, and something is to be done before its run begins. */

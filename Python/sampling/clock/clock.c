@@ -72,10 +72,10 @@ tick(struct _sampling_clock *clock, uint64_t now_ns)
     }
     else {
         // A clock that gets its CPU late has one tick for all that was due.
-        _PySampling_COUNT(ticks_late,
-                          (_PySampling_DeadlinesUntil(now_ns)
-                           - _PySampling_DeadlinesUntil(clock->deadline_ns))
-                          / _PySampling_PeriodNow());
+        uint64_t due_ns = _PySampling_DeadlinesUntil(now_ns);
+        uint64_t first_ns = _PySampling_DeadlinesUntil(clock->deadline_ns);
+        _PySampling_COUNT(ticks_late, (due_ns - Py_MIN(due_ns, first_ns))
+                                      / _PySampling_PeriodNow());
     }
     clock->deadline_ns = _PySampling_DeadlineAfter(now_ns);
     int num_ticked = 0;
@@ -218,7 +218,6 @@ _PySampling_ClockStart(void (*handler)(int, void *, void *))
         return _PySampling_ERR_SIGNAL_TAKEN;
     }
     STATE->clock = clock;
-    STATE->deadline_seed = _PySampling_MonotonicNow();
     STATE->late_ns = 0;
     if (STATE->options.manual) {
         return _PySampling_OK;

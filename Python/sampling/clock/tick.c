@@ -88,6 +88,7 @@ _PySampling_TicksBegin(_PySampling_Thread *thread)
 {
     take_returned();
     add_ticked(thread);
+    _PySampling_ClockWake();
 }
 
 static void
@@ -271,14 +272,14 @@ tick_noted(struct _sampling_ticker *ticker, _PySampling_Thread *thread,
            uint64_t word)
 {
     if (!thread->tick.is_sleepy) {
+        // It may have just unset the bit, before it saw the note.
+        call_to_safepoint(thread);
         return;
     }
     uint64_t cpu_ns;
     _PySampling_Sleep sleep = probe(ticker, thread, &cpu_ns);
     thread->tick.is_on_cpu = 0;     // since when is not known
-    if (!is_sleepy(thread, sleep, cpu_ns)
-        && set_word(thread, &word, 0, _PySampling_ASKED))
-    {
+    if (!is_sleepy(thread, sleep, cpu_ns)) {
         send_signal(ticker, thread, word);
     }
 }
@@ -371,7 +372,7 @@ _PySampling_TickAll(struct _sampling_ticker *ticker)
          thread != NULL; thread = next)
     {
         next = thread->next_ticked;
-        if (!_PySampling_IN_EPOCH(thread)) {
+        if (!_PySampling_IN_EPOCH(thread) || thread->shadowed) {
             remove_ticked(thread);
             continue;
         }

@@ -168,25 +168,29 @@ found_on_cpu(_PySampling_Thread *thread)
     return was_on_cpu(thread);
 }
 
-/* What a signal stands for that comes now: as CPU time, no more than the thread
-   has burnt since its last record. */
+/* What a signal stands for that comes now: as CPU time, what the thread has
+   burnt of the time since its last record; a period at least. */
 static struct _sampling_time
 span_of_signal(_PySampling_Thread *thread, struct _sampling_time now)
 {
+    const struct _sampling_account *a = &thread->account;
     uint64_t way_ns = now.wall_ns - thread->tick.at_ns;
     struct _sampling_time span = {
         .wall_ns = _PySampling_RunTakeSpan(thread, thread->tick.at_ns,
                                            now.wall_ns)};
-    uint64_t burnt_ns = now.cpu_ns - Py_MIN(now.cpu_ns, thread->account.cpu_ns);
+    struct _sampling_time spent = {
+        now.wall_ns - Py_MIN(now.wall_ns, a->wall_ns),
+        now.cpu_ns - Py_MIN(now.cpu_ns, a->cpu_ns)};
     if (_PyRuntime.sampling.options.manual) {
-        span.cpu_ns = burnt_ns;
+        span.cpu_ns = spent.cpu_ns;
     }
     else if (found_on_cpu(thread)
              || (way_ns >= _PySampling_LATE_NS      // it was in the kernel
                  && now.cpu_ns - thread->tick.cpu_ns > way_ns / 2))
     {
-        span.cpu_ns = Py_MIN(span.wall_ns,
-                             Py_MAX(_PySampling_PeriodNow(), burnt_ns));
+        span.cpu_ns = Py_MIN(span.wall_ns, Py_MAX(
+            _PySampling_PeriodNow(),
+            _PySampling_PartOf(span.wall_ns, spent.cpu_ns, spent.wall_ns)));
     }
     return span;
 }
@@ -236,7 +240,10 @@ handle_tick(PyThreadState *tstate, _PySampling_Thread *thread, uint64_t word)
     struct _sampling_time span = {0};
     uint64_t asleep_ns = 0;
     int may = may_capture(thread);
-    if (!is_noted) {
+    if (thread->in_hook) {
+        // The deadlines are those of the next record: the hook counts, too.
+    }
+    else if (!is_noted) {
         span = span_of_signal(thread, now);
     }
     else if (may) {
@@ -251,7 +258,7 @@ handle_tick(PyThreadState *tstate, _PySampling_Thread *thread, uint64_t word)
         word &= ~(uint64_t)_PySampling_NOTED;
         word |= _PySampling_PENDING;
     }
-    else {
+    else if (!thread->in_hook) {
         _PySampling_AddTime(&thread->span, span);
     }
     _Py_atomic_store_uint64(&thread->word, word);

@@ -113,6 +113,10 @@ start_locked(PyThreadState *tstate)
     _PySampling_TablesForgetAddresses(STATE->tables);
     next_epoch();
     _PySampling_UnlockTables();
+    if (STATE->clock == NULL) {
+        // Before threads count any.
+        STATE->deadline_seed = _PySampling_MonotonicNow();
+    }
     uint64_t wall_ns = _PySampling_WallNow();
     // Profiles and the threads in them begin at the same moment.
     _PySampling_ProfilesBegin(wall_ns);

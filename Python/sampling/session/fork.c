@@ -55,7 +55,7 @@ _PySampling_AfterForkParent(void)
     PyMutex_Unlock(&STATE->control_mutex);
     _PySampling_Thread *own = forking_thread();
     if (own != NULL) {
-        _PySampling_RunBegin(own, 0);
+        _PySampling_RunBegin(own, _PySampling_PENDING);
     }
 }
 

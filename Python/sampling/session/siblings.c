@@ -117,6 +117,18 @@ _PySampling_SiblingsTakeOver(_PySampling_Thread *thread)
     _PySampling_Thread *before = choose(thread);
     if (before != NULL && before->epoch == thread->epoch) {
         _PySampling_AccountHandOver(before, thread);
+        // Both were off their GILs since, or one of them ran until just now:
+        // as if a tick had noted it then.
+        thread->tick = (struct _sampling_tick){
+            .number = _Py_atomic_load_uint64_relaxed(
+                          &_PyRuntime.sampling.tick_number) + 1,
+            .at_ns = thread->account.wall_ns,
+            .cpu_ns = thread->account.cpu_ns,
+            .is_asleep = 1,
+        };
+        thread->waiting_since_ns = 0;
+        (void)_PySampling_RunSet(
+            thread, _PySampling_DETACHED | _PySampling_NOTED);
     }
     _PySampling_UnlockRegistry();
 }

@@ -3,6 +3,7 @@
 import binascii
 import gzip
 import io
+import json
 import random
 import unittest
 import zlib
@@ -97,10 +98,18 @@ class RoundTripTest(unittest.TestCase):
             plain, with_line = io.BytesIO(), io.BytesIO()
             example().profile().save(plain, format)
             profile.save(with_line, format)
+            plain, with_line = plain.getvalue(), with_line.getvalue()
             if format == 'text':
-                self.assertIn(b'Time line: ', with_line.getvalue())
-                continue
-            self.assertEqual(with_line.getvalue(), plain.getvalue())
+                self.assertIn(b'Time line: ', with_line)
+            elif format == 'profile-json':
+                plain, with_line = json.loads(plain), json.loads(with_line)
+                self.assertIsNone(plain['profile'].pop('timeline'))
+                self.assertEqual(
+                    with_line['profile'].pop('timeline')['time_ns'],
+                    list(profile.timeline.time_ns))
+                self.assertEqual(with_line, plain)
+            else:
+                self.assertEqual(with_line, plain)
 
 
 class DamagedTest(unittest.TestCase):

@@ -191,12 +191,13 @@ class DatabaseTest(LibraryTest):
              'select n + 1 from numbers where n < 100000) '
              'select count(*) from numbers')
 
-    async def query(self):
+    async def query(self, pause_s=0):
         async with aiosqlite.connect(':memory:') as database:
             for _ in range(N_REQUESTS):
                 with self.request('query', query='numbers'):
                     async with database.execute(self.QUERY) as cursor:
                         [[number]] = await cursor.fetchall()
+                await asyncio.sleep(pause_s)
         self.assertEqual(number, 100_000)
 
     def test_the_query_is_what_is_awaited(self):
@@ -221,7 +222,7 @@ class DatabaseTest(LibraryTest):
 
     def test_its_thread_is_idle_between_queries(self):
         with profile() as run:
-            asyncio.run(self.query())
+            asyncio.run(self.query(pause_s=0.01))
         waiting, working = callees(run, '_connection_worker_thread')
         self.assertEqual(waiting, {'_queue.SimpleQueue.get'})
         self.assertIn('sqlite3.Connection.execute', working)

@@ -111,6 +111,22 @@ class InterpretersOnOneThreadTest(SessionTest):
         self.assertGreater(weight(here, 'cpu_ns'), 190_000_000)
         return session.profile
 
+    def test_the_clock_rests_while_one_sleeps(self):
+        # The record of the other thread state is no reason to tick, and both
+        # have ticks when they run again.
+        interpreter = _interpreters.create('legacy')
+        self.addCleanup(_interpreters.destroy, interpreter)
+        with Session(rate_hz=RATE_HZ):
+            busy(0.05)
+            before = _profile.stats()
+            _interpreters.exec(interpreter, 'import time; time.sleep(0.5)')
+            asleep = _profile.stats()
+            time.sleep(0.2)
+            busy(0.2)
+            after = _profile.stats()
+        self.assertLess(asleep['ticks'] - before['ticks'], 250)
+        self.assertGreater(after['captures'] - asleep['captures'], 60)
+
     def test_collection_at_the_end(self):
         # It is started with no Python frame: it is the root, however few
         # frames are kept.
