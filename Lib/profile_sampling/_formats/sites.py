@@ -54,7 +54,8 @@ def site_table(tables, sites, top):
         notes.append(_idle(sites, own))
     return Table('my_code' if sites.is_mine else 'sites', _title(sites),
                  columns, rows, value_type=own, notes=notes,
-                 more=(len(ranked) - len(ranked[:top]), 'line'))
+                 more=(len(ranked) - len(ranked[:top]), 'line'),
+                 more_share=shared.share_from(top))
 
 
 def calls_by_line(tables):
@@ -116,6 +117,11 @@ class TimeColumns:
                     f'{state}_margin{suffix}', '\N{PLUS-MINUS SIGN}',
                     'margin', 'both' if sites.precision.is_known else 'data'))
         self.columns = columns
+
+    def share_from(self, top):
+        """Return the share of what has a rank, but of the first *top*."""
+        return (sum([row.total for row in self._sums[top:]]) / self._whole
+                if self._whole else 0.0)
 
     def cells(self, top):
         """Iterate over the cells of each of the first *top* rows, and of

@@ -27,8 +27,10 @@ _NEEDED_BESIDE = 12
 # Of all values: columns with less are left out before texts are.
 _SMALL_SHARE = 0.05
 _NOTHING = '', '-', '0.00s', '0.0ms', '0.0us'
-# Of the whole: what has less is counted and not shown, after some rows.
+# Of the whole: what has less is counted and not shown, after some rows; after
+# more of them where what is left has as much as this, in a flat profile.
 _LEAST_SHARE, _ROWS = 0.005, 5
+_FLAT_SHARE, _FLAT_ROWS = 0.05, 15
 _SHARES = 'share', 'self_share', 'cum_share'
 # As CPython colours the names in tracebacks, and what counts.
 _RESET = '\x1b[0m'
@@ -83,15 +85,16 @@ class Table:
     value_type  of the cells that are values
     more     (how many rows are not in it, what one is called, and several),
              if rows are ranked
+    more_share  what share of the whole these have, if shares add up
     least_share  rows with less are not for people
     is_exact  whether times are shown to a millisecond
     """
 
     __slots__ = ('key', 'title', 'columns', 'rows', 'notes', 'value_type',
-                 'more', 'least_share', 'is_exact')
+                 'more', 'more_share', 'least_share', 'is_exact')
 
     def __init__(self, key, title, columns, rows, *, value_type, notes=(),
-                 more=None, is_exact=False):
+                 more=None, more_share=None, is_exact=False):
         self.key = key
         self.title = title
         self.columns = columns
@@ -99,12 +102,13 @@ class Table:
         self.notes = list(notes)
         self.value_type = value_type
         self.more = more
+        self.more_share = more_share
         self.least_share = _LEAST_SHARE
         self.is_exact = is_exact
 
     def all_notes(self):
         """Return the notes, and how many rows are not in it."""
-        return self._counted(0) + self.notes
+        return self._counted([]) + self.notes
 
     def for_people(self):
         """Return (rows, notes) without the rows that have hardly anything.
@@ -113,25 +117,48 @@ class Table:
         """
         numbers = [number for number, column in enumerate(self.columns)
                    if column.key in _SHARES]
-        rows = self.rows
-        if self.more is not None and numbers:
-            rows = [row for number, row in enumerate(rows)
-                    if row[0] is not None and number < _ROWS
-                    or max([row[its] or 0 for its in numbers])
-                    >= (_LEAST_SHARE if row[0] is None else self.least_share)]
-        small = [row[0] is None for row in self.rows].count(False) - [
-            row[0] is None for row in rows].count(False)
-        return rows, self._counted(small) + self.notes
+        if self.more is None or not numbers:
+            return self.rows, self._counted([]) + self.notes
+
+        def share(row):
+            return max([row[its] or 0 for its in numbers])
+
+        ranked = [row for row in self.rows if row[0] is not None]
+        others = [row for row in self.rows if row[0] is None
+                  and share(row) >= _LEAST_SHARE]
+        least = self._least_rows(ranked, numbers[0])
+        shown = [row for number, row in enumerate(ranked)
+                 if number < least or share(row) >= self.least_share]
+        small = [row[numbers[0]] or 0 for number, row in enumerate(ranked)
+                 if number >= least and share(row) < self.least_share]
+        return shown + others, self._counted(small) + self.notes
+
+    def _least_rows(self, ranked, column):
+        """Return how many rows are shown whatever they have."""
+        if self.more_share is None:
+            return _ROWS
+        rest = self.more_share + sum([row[column] or 0
+                                      for row in ranked[_ROWS:]])
+        for number, row in enumerate(ranked[_ROWS:_FLAT_ROWS], _ROWS):
+            if rest < _FLAT_SHARE:
+                return number
+            rest -= row[column] or 0
+        return _FLAT_ROWS
 
     def _counted(self, small):
+        """Say how many rows are not shown, *small* the shares of some."""
         if self.more is None:
             return []
         rest, *nouns = self.more
-        if not rest + small:
+        number = rest + len(small)
+        if not number:
             return []
-        text = counted(rest + small, *[f'more {noun}' for noun in nouns])
-        return [f'{text} under {100 * self.least_share:g} %' if small
-                else f'... {text}']
+        text = counted(number, *[f'more {noun}' for noun in nouns])
+        text = (f'{text} under {100 * self.least_share:g} %' if small
+                else f'... {text}')
+        if self.more_share is not None:
+            text += f', {100 * (self.more_share + sum(small)):.1f} % in all'
+        return [text]
 
 
 def lines(table, width=WIDTH, color=False):

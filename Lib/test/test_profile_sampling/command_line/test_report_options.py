@@ -396,7 +396,8 @@ class OptionsTest(ReportCase):
 
     def test_top(self):
         for option in '-n', '--top':
-            self.assertIn('\n... 4 more lines\n', self.text(option, '1'))
+            self.assertIn('\n... 4 more lines, 51.9 % in all\n',
+                          self.text(option, '1'))
 
     def test_parts(self):
         self.assertNotIn('app.hook', self.text('--ignore', 'json'))

@@ -153,7 +153,7 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(text.count('a.f59'), 1)
         self.assertEqual(text.count('a.f30'), 1)
         self.assertEqual(text.count('a.f29'), 0)
-        self.assertTrue(text.endswith('\n... 30 more lines\n'), text)
+        self.assertTrue(text.endswith('\n... 30 more lines, 25.4 % in all\n'), text)
         self.assertEqual(report(b, top=3).count('a.f'), 3)
 
     def test_facts_that_are_missing(self):
@@ -228,11 +228,32 @@ class WidthTest(unittest.TestCase):
             b.sample(f'a.small{number}', wall_ns=1_000)
         text = report(b)
         self.assertNotIn('small', text)
-        self.assertTrue(text.endswith('\n50 more lines under 0.5 %\n'), text)
+        self.assertTrue(text.endswith(
+            '\n50 more lines under 0.5 %, 0.6 % in all\n'), text)
         # Unless so many are asked for.
         text = report(b, top=20)
         self.assertEqual(text.count('small'), 11)
-        self.assertTrue(text.endswith('\n... 39 more lines\n'), text)
+        self.assertTrue(text.endswith(
+            '\n... 39 more lines, 0.4 % in all\n'), text)
+
+    def test_a_flat_profile_has_rows(self):
+        b = Builder()
+        b.sample('a.first', wall_ns=700_000, count=1)
+        for number in range(993):
+            b.sample(f'a.f{number}', wall_ns=100_000, count=1)
+        text = report(b)
+        # The first and 14 others; a row is 0.1 %.
+        self.assertEqual(text.count(' a.f'), 15)
+        self.assertTrue(text.endswith(
+            '\n979 more lines under 0.5 %, 97.9 % in all\n'), text)
+
+    def test_few_rows_where_the_rest_is_little(self):
+        b = Builder()
+        b.sample('a.first', wall_ns=960_000, count=1)
+        for number in range(40):
+            b.sample(f'a.f{number}', wall_ns=1_000, count=1)
+        self.assertTrue(report(b).endswith(
+            '\n36 more lines under 0.5 %, 3.6 % in all\n'))
 
     def test_quality_says_what_helps(self):
         b = Builder(stats={'captures': 100, 'captures_biased': 10,
