@@ -10,7 +10,8 @@ import sys
 
 from profile_sampling import _files, _formats
 from profile_sampling._data import match
-from profile_sampling._data.merge import MAX_BYTES
+from profile_sampling._data.merge import MAX_BYTES, Merger
+from profile_sampling._data.tables import Tables
 from profile_sampling._data.values import printable
 from profile_sampling._formats.pprof import reader
 
@@ -180,6 +181,20 @@ def load(path, max_bytes):
         raise Failure(f'cannot read {path}: {exc.strerror}') from None
     except ValueError as exc:
         raise Failure(fault(exc)) from None
+
+
+def summed(found, max_bytes):
+    """Return the tables of the sum of profiles, (path, tables) each.
+
+    That may take *max_bytes* of memory.
+    """
+    merger = Merger(max_bytes)
+    for path, tables in found:
+        try:
+            merger.add(tables)
+        except ValueError as exc:
+            raise Failure(f'{path}: {fault(exc)}') from None
+    return Tables(merger.raw())
 
 
 def fault(exc):

@@ -13,9 +13,8 @@ import tempfile
 import time
 
 from profile_sampling import _formats
-from profile_sampling._cli.common import PROG, Failure, fault, load, write
-from profile_sampling._data.merge import Merger
-from profile_sampling._data.tables import Tables
+from profile_sampling._cli.common import (
+    PROG, Failure, fault, load, summed, write)
 from profile_sampling._recording.children import uncovered_ns
 from profile_sampling._recording.ledger import Ledger
 
@@ -134,7 +133,8 @@ class Parts:
             return None
         with self._kept_on_failure():
             tables = (load(paths[0], max_bytes) if len(paths) == 1
-                      else _sum(paths, max_bytes))
+                      else summed(((path, load(path, max_bytes))
+                                   for path in paths), max_bytes))
         # By the program that was run, in a directory that is ours.
         return tables.with_facts(meta=meta, is_recorded_here=True)
 
@@ -172,10 +172,3 @@ def _runs(pid, executable):
     except OSError:
         # It has ended, or is another user's.
         return False
-
-
-def _sum(paths, max_bytes):
-    merger = Merger(max_bytes)
-    for path in paths:
-        merger.add(load(path, max_bytes))
-    return Tables(merger.raw())

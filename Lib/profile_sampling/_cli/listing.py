@@ -34,7 +34,7 @@ def paths(directory):
     except OSError as exc:
         raise Failure(f'cannot read {directory}: {exc.strerror}') from None
     found = [os.path.join(directory, name) for name in sorted(names)
-             if name.endswith(PPROF) and not name.startswith('.')]
+             if name.lower().endswith(PPROF) and not name.startswith('.')]
     # Nobody may ever write to a pipe.
     return [path for path in found if os.path.isfile(path)]
 

@@ -5,7 +5,8 @@ import re
 import sys
 
 from profile_sampling import _core
-from profile_sampling._cli import diff, help, listing, merge, report
+from profile_sampling._cli import (
+    diff, elsewhere, help, listing, merge, report)
 from profile_sampling._cli.common import (
     DASHES, PROG, Failure, say, write_text)
 from profile_sampling._data.values import did_you_mean, printable
@@ -15,6 +16,7 @@ _CHOICE = re.compile("invalid choice: '(.*)' \\(choose from (.*)\\)")
 _QUOTED = re.compile("'?([^', ]+)'?")
 _UNRECOGNIZED = 'unrecognized arguments: '
 _RECORDING = 'record', 'stat', 'exec', 'run'
+_OF_COMMAND = 'argument COMMAND: '
 # To these -- means something among the arguments.
 _WITH_DASHES = *_RECORDING, 'diff'
 
@@ -30,8 +32,20 @@ class _Parser(argparse.ArgumentParser):
         super().__init__(allow_abbrev=False, **options)
 
     def error(self, message):
-        self.exit(2, printable(f'{self.prog}: error: {message}'
-                               f'{self._hint(message)} (see --help)') + '\n')
+        said = (self._elsewhere(message)
+                or f'{message}{self._hint(message)} (see --help)')
+        self.exit(2, printable(f'{self.prog}: error: {said}') + '\n')
+
+    def _elsewhere(self, message):
+        """Return what is said of a word of other profilers, or None."""
+        choice = _CHOICE.search(message)
+        if choice is not None and message.startswith(_OF_COMMAND):
+            return elsewhere.of_command(choice[1])
+        if message.startswith(_UNRECOGNIZED):
+            return next(filter(None, map(
+                elsewhere.of_option,
+                message.removeprefix(_UNRECOGNIZED).split())), None)
+        return None
 
     def _hint(self, message):
         """Return which choice or option a message is likely about."""

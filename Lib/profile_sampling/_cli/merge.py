@@ -33,8 +33,7 @@ def add(commands):
 def _run(options):
     format = choose_format(options, 'pprof')
     refuse_terminal(format, options.output)
-    paths = _expanded(options.files)
-    _refuse_twice(paths)
+    paths = expanded(options.files)
     # Nor is the sum of the last time added up.
     refuse_input(options.output, paths)
     merger = Merger(options.max_bytes)
@@ -84,8 +83,11 @@ def _totals(tables):
             in [values[number] for number in words.shown_order(tables)]]
 
 
-def _expanded(names):
-    """Return the files; a name that is none may be a pattern."""
+def expanded(names):
+    """Return the files; a name that is none may be a pattern.
+
+    Fail if one of them is named twice.
+    """
     import glob
     paths = []
     for name in names:
@@ -96,6 +98,7 @@ def _expanded(names):
             paths += found
         else:
             paths.append(name)
+    _refuse_twice(paths)
     return paths
 
 

@@ -5,14 +5,19 @@ run, nor what becomes of their profiles.
 """
 
 import argparse
+import filecmp
 import importlib.util
 import os
 import re
+import shlex
+import shutil
 import sys
 
 from profile_sampling import _files, _formats
 from profile_sampling._arguments import add_kind, add_rate, whole
-from profile_sampling._cli.common import DASHES, Failure, add_max_bytes
+from profile_sampling._cli import elsewhere
+from profile_sampling._cli.common import (
+    DASHES, Failure, add_max_bytes, say)
 from profile_sampling._data.counts import MODES as COUNT_MODES
 from profile_sampling._data.values import MODES
 from profile_sampling._options import MAX_DURATION_S
@@ -22,6 +27,14 @@ USAGE = '%(prog)s [OPTION]... PROGRAM [ARGUMENT]...'
 _SEPARATOR = ','
 # Flags of this interpreter, and maybe one that takes a value.
 _OPTION = re.compile('-([^cmXW]*)(?:([cmXW])(.*))?', re.DOTALL)
+# Of the first lines of a script: that of a long path, as pip writes it, is the
+# second one, for sh.
+_HEAD_BYTES = 4096
+_ELF = b'\x7fELF'
+_SH = "'''exec'"
+# What they start is not known before: shims of pyenv are such.
+_SHELLS = 'sh', 'bash', 'dash', 'zsh'
+_OUTPUT = '-o', '--output'
 
 
 class Program:
@@ -111,8 +124,9 @@ def add_words(parser):
         dest='program', help='CODE [ARGUMENT]..., run as a program')
     parser.add_argument(
         'words', metavar='PROGRAM', nargs=argparse.REMAINDER,
-        help='a script, -m MODULE or -c CODE; or -- COMMAND: all processes '
-             'of it that run this Python are profiled, as one profile')
+        help='a script, -m MODULE or -c CODE; or a command of Python, such '
+             'as gunicorn, or -- COMMAND: all processes of it that run this '
+             'Python are profiled, as one profile')
 
 
 def add_kept(parser):
@@ -144,10 +158,79 @@ def program_of(options):
         return Program(words[1:], True)
     if not words:
         raise Failure('name a script, -m MODULE, -c CODE or -- COMMAND', 2)
-    if words[0].startswith('-') and words[0] != '-':
-        raise Failure(f'{words[0]} is no option of this command (see --help)',
+    name, *rest = words
+    if name.startswith('-') and name != '-':
+        raise Failure(elsewhere.of_option(name)
+                      or f'{name} is no option of this command (see --help)',
                       2)
+    path = name if os.path.exists(name) else shutil.which(name)
+    # What is in a pipe can be read once.
+    if path is None or not os.path.isfile(path):
+        return Program(words, False)
+    interpreter = _interpreter(path)
+    if path != name or interpreter == path:
+        _check_interpreter(words, path, interpreter)
+        return Program(words, True)
+    _check_rest(name, rest)
     return Program(words, False)
+
+
+def _interpreter(path):
+    """Return the path of what runs a command: itself, or what its first
+    lines name; None if that is not known."""
+    try:
+        with open(path, 'rb') as file:
+            head = file.read(_HEAD_BYTES)
+    except OSError:
+        return None
+    first, *others = os.fsdecode(head).splitlines() or ['']
+    if head.startswith(_ELF):
+        found = path
+    elif others and others[0].startswith(_SH):
+        found = shlex.split(others[0].removeprefix(_SH))[0]
+    elif first.startswith('#!'):
+        words = first[2:].split() or ['']
+        if os.path.basename(words[0]) == 'env':
+            words = [word for word in words[1:]
+                     if not word.startswith('-')] or ['']
+        found = shutil.which(words[0]) or words[0]
+    else:
+        found = None
+    return found
+
+
+def _check_interpreter(words, path, interpreter):
+    """Fail if a command is not run by this Python: its profile would be of
+    nothing."""
+    name, *rest = words
+    kind = os.path.basename(os.path.realpath(interpreter or ''))
+    if kind in _SHELLS and interpreter != path:
+        return
+    if 'python' not in kind:
+        raise Failure(f'{name} is no program of Python. The processes of this '
+                      'Python that it starts: record -- '
+                      f'{shlex.join(words)}', 2)
+    try:
+        if os.path.samefile(interpreter, sys.executable) or filecmp.cmp(
+                interpreter, sys.executable, shallow=False):
+            return
+    except OSError:
+        pass        # it is not there, or nobody may read it
+    if interpreter == path:
+        raise Failure(f'{name} is {path}, and not this Python: leave it out, '
+                      f'as in record {shlex.join(rest)}', 2)
+    raise Failure(f'{name} is {path}, which {interpreter} runs, and not this '
+                  'Python: install it for this one, or try record -m '
+                  f'{shlex.join(words)}', 2)
+
+
+def _check_rest(name, rest):
+    """Say that what looks like the name of our file is the program's."""
+    for option, value in zip(rest, rest[1:]):
+        if option in _OUTPUT and value.lower().endswith(_formats.PPROF):
+            say(f'{option} {value} is given to {name}, as is all that stands '
+                'after a program. For the profile put it first: '
+                f'{option} {value} {name}')
 
 
 def _refuse_mode(option, name):

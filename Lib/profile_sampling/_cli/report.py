@@ -3,15 +3,16 @@
 import os
 
 from profile_sampling import _files, _formats
-from profile_sampling._cli import page
+from profile_sampling._cli import elsewhere, merge, newest, page
 from profile_sampling._cli.common import (
     Failure, add_format, add_idle, add_max_bytes, add_mine, add_output,
     add_source, at_least, choose_format, encoded, load, refuse_input,
-    refuse_terminal, say, source_options, write)
+    refuse_terminal, say, source_options, summed, write)
 from profile_sampling._cli.screen import is_colored, showable, width_of
 from profile_sampling._data import idle, keys, select, shape
 from profile_sampling._data.on_clocks import on_clocks
 from profile_sampling._data.by_site import sites_of
+from profile_sampling._data.label_names import PID_LABEL
 from profile_sampling._formats import (
     report_files, tables_of, tables_of_calls, tables_of_code,
     tables_of_counts, tables_of_gil, tables_of_tasks, text)
@@ -68,9 +69,11 @@ def add(commands):
     parser = commands.add_parser(
         'report', help='show a recorded profile',
         description='Show a recorded profile, or convert it.')
-    parser.add_argument('file', metavar='FILE', nargs='?',
-                        help='a pprof file, or - for stdin (default: the '
-                             'newest one in this directory)')
+    parser.add_argument('files', metavar='FILE', nargs='*',
+                        help='a pprof file, - for stdin, a pattern for the '
+                             'names of several, which are added up, or a '
+                             'directory: all processes of the newest run in '
+                             'it (default: this directory)')
     add_format(parser, 'text', _KNOWN)
     add_output(parser)
     parser.add_argument('-n', '--top', metavar='N',
@@ -104,7 +107,7 @@ def add(commands):
     _add_parts(parser.add_argument_group(
         'parts', 'What to look at.  PATTERN is a regular expression for '
         'names of functions and their files.'))
-    parser.set_defaults(run=_run)
+    parser.set_defaults(run=_run, by_process=False)
 
 
 def _add_tables(group):
@@ -190,9 +193,9 @@ def _run(options):
     if not is_report:
         _refuse_options(options, format)
     refuse_terminal(format, options.output)
-    path = _path(options)
+    paths, whole = _whole(options)
+    path = _named(paths)
     try:
-        whole = load(path, options.max_bytes)
         tables = _part(whole, options)
         options.idle = _shows_idle(tables, options)
         arguments |= _formats.options_of(format, idle=options.idle)
@@ -227,11 +230,14 @@ def _page(options):
                             min_share=options.min_share)
     except ValueError as exc:
         raise Failure(str(exc), 2) from None
-    path = _path(options)
     _refuse_options(options, 'html')
-    output = page.place(options, path)
+    if options.files == ['-']:
+        # Known before it is read.
+        page.place(options, '-')
+    paths, whole = _whole(options)
+    output = page.place(options, paths[0])
     try:
-        tables = _part(load(path, options.max_bytes), options)
+        tables = _part(whole, options)
     except ValueError as exc:
         raise Failure(str(exc), 2) from None
     page.save(tables, output, options.open, **source_options(options),
@@ -259,25 +265,33 @@ def _refuse_options(options, format):
                               if format == 'profile-json' else ''), 2)
 
 
-def _path(options):
-    """Return the name of the profile that is to be shown."""
-    path = options.file
-    if path is None:
-        path = _newest()
-        say(f'the newest profile here is {path}')
-    refuse_input(options.output, [path])
-    return path
+def _whole(options):
+    """Return (paths, tables) of what is to be shown."""
+    files = options.files or [os.curdir]
+    if len(files) == 1 and os.path.isdir(files[0]):
+        paths, tables = newest.run_in(files[0], options.max_bytes)
+        say(_found(paths))
+        options.by_process = len(paths) > 1
+        refuse_input(options.output, paths)
+        return paths, tables
+    paths = merge.expanded(files)
+    refuse_input(options.output, paths)
+    if len(paths) == 1:
+        return paths, load(paths[0], options.max_bytes)
+    return paths, summed(((path, load(path, options.max_bytes))
+                          for path in paths), options.max_bytes)
 
 
-def _newest():
-    """Return the name of the newest profile in the current directory."""
-    names = [entry.name for entry in os.scandir()
-             if entry.is_file()
-             and entry.name.lower().endswith(_formats.PPROF)]
-    if not names:
-        raise Failure('there is no profile in this directory; name a FILE',
-                      2)
-    return max(names, key=lambda name: (os.stat(name).st_mtime_ns, name))
+def _found(paths):
+    what = ('profile here is' if len(paths) == 1 else
+            f'run here has {len(paths)} processes:')
+    return f'the newest {what} {_named(paths)}'
+
+
+def _named(paths):
+    """Return the names of files in few words."""
+    return (paths[0] if len(paths) == 1 else
+            f'{paths[0]} and {len(paths) - 1} more')
 
 
 def _part(tables, options):
@@ -288,7 +302,11 @@ def _part(tables, options):
             end_ns = int(_MAX_SECONDS * 1e9)
         tables = _between(tables, begin_ns, end_ns)
     if options.value is not None:
-        tables = tables.about(options.value)
+        try:
+            tables = tables.about(options.value)
+        except ValueError as exc:
+            raise Failure(elsewhere.of_value(options.value) or exc,
+                          2) from None
     had_samples = bool(len(tables))
     for key, _ in options.where:
         keys.check(tables, key)
@@ -341,7 +359,7 @@ def _report(tables, path, format, options):
     options.top = options.top or text.TOP
     shown = (_tables_of_tasks(tables, sites, options)
              + _tables_of_threads(threads, sites, options)
-             or [site_table(threads, sites, options.top)])
+             or _first(threads, sites, options))
     for table in shown if is_all else ():
         table.least_share = 0
     match format:
@@ -369,6 +387,14 @@ def _report(tables, path, format, options):
 def _more(tables):
     return _MORE if tables.counts is None else [
         _MORE[0], '--calls', *_MORE[1:]]
+
+
+def _first(tables, sites, options):
+    """Return the tables of a report that asks for none."""
+    shown = [site_table(tables, sites, options.top)]
+    if options.by_process:
+        shown.append(tables_of.by_key(tables, sites, options.top, PID_LABEL))
+    return shown
 
 
 def _tables_of_threads(tables, sites, options):

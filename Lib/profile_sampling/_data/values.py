@@ -208,6 +208,11 @@ class Frame(Value):
         return opcodes.name(opcodes.base(self.opcode))
 
 
+# In what is kept of a program, what the profiles of its processes have in
+# common, and no others.
+RUN = 'run'
+
+
 class Process(Value):
     """A process that was profiled.  A number of a process is given again, and
     each container has its own.

@@ -118,7 +118,9 @@ def _what(tables):
     text = f'{title(own)} profile'
     if tables.python_version:
         text += f' of Python {printable(tables.python_version)}'
-    return [text[:1].upper() + text[1:], brief(tables.duration_ns),
+    processes = len(tables.processes)
+    several = [f'{processes:,} processes'] if processes > 1 else []
+    return [text[:1].upper() + text[1:], brief(tables.duration_ns), *several,
             counted(tables.n_sampled_threads, 'thread'),
             date(tables.start_time_ns)]
 

@@ -13,10 +13,12 @@ import sys
 from profile_sampling import _core, _files, _formats
 from profile_sampling._data import intake
 from profile_sampling._data.losses import lost_counts, other_losses
+from profile_sampling._data.values import RUN
 from profile_sampling._recording import latencies, native_threads
 from profile_sampling._recording.children import Children, own_ns
 from profile_sampling._recording.counting import Counting
 from profile_sampling._recording.descriptors import with_a_descriptor
+from profile_sampling._recording.ledger import start_of
 
 # What the command line has to say of the program: name=text, one in a line.
 META_VARIABLE = 'PYTHONSAMPLEPROF_META'
@@ -66,7 +68,10 @@ def writer(out, format, cwd, duration_s, has_timeline, directory, ledger):
     say = _say if _is_open(_STDERR) else _say_nothing
     recorder = _recorder(format) if has_timeline else None
     latencies.begin_session()
-    children = Children(ledger if out is None or _PID in out else None)
+    is_per_process = out is None or _PID in out
+    if is_per_process:
+        meta |= _run_of(ledger.pid)
+    children = Children(ledger if is_per_process else None)
     _mark(ledger)
     kept = _files.Kept(_path(out, format, cwd), directory)
     if duration_s:
@@ -93,7 +98,8 @@ def writer(out, format, cwd, duration_s, has_timeline, directory, ledger):
             recorder.finish(raw)
         is_written = write(raw, name, format, cwd, quiet, encode, say,
                            '' if quiet else note
-                           + children.said() + native_threads.said(raw), kept)
+                           + children.said() + native_threads.said(raw), kept,
+                           children.have_files)
         if is_written and os.getpid() != ledger.pid:
             ledger.wrote(own_ns())
 
@@ -132,8 +138,14 @@ def _take_meta():
     return dict([line.partition('=')[::2] for line in text.splitlines()])
 
 
+def _run_of(pid):
+    """Return what tells the run that process *pid* has begun, by its name."""
+    start = start_of(pid)
+    return {} if start is None else {RUN: f'{pid}.{start}'}
+
+
 def write(raw, out=None, format=None, cwd=None, quiet=False, encode=None,
-          say=None, note='', kept=None):
+          say=None, note='', kept=None, is_one_of_several=False):
     """Write the profile of the core's tables; return whether it worked.
 
     *out* None stands for sampleprof.{pid} with the format's extension, in
@@ -142,7 +154,7 @@ def write(raw, out=None, format=None, cwd=None, quiet=False, encode=None,
     it out if all went well, and else what could be done.  *encode* is the
     encoder of the format, if it has been imported; *say* says a line
     elsewhere; *note* is said of a profile that is written; *kept* is a
-    _files.Kept.
+    _files.Kept; *is_one_of_several* says whether others of the run are there.
     """
     say = say or _say
     shown = '?'
@@ -156,7 +168,7 @@ def write(raw, out=None, format=None, cwd=None, quiet=False, encode=None,
             encode = encode or _formats.encoder(format)
             data = encode(tables)
             _replace(_path(out, format, cwd), data, kept)
-            line = _success(tables, shown, format, note)
+            line = _success(tables, shown, format, note, is_one_of_several)
             break
         # Nothing may leave: the exit status is the program's, not ours.
         except BaseException as exc:
@@ -204,14 +216,17 @@ def _replace(path, data, kept):
     _files.replace(path, data)
 
 
-def _success(tables, shown, format, note):
+def _success(tables, shown, format, note, is_one_of_several):
     # On the wall clock, what the user waited; the threads' sum is in the
     # report.
     is_cpu = tables.mode == 'cpu'
     ns = tables.total('cpu_ns') if is_cpu else tables.duration_ns
     lost = ', '.join([f'{sum(lost_counts(tables.stats).values()):,} lost',
                       *other_losses(tables.stats)])
-    look = _LOOK[format].format(python=_python(), path=_quoted(shown))
+    # Of a directory, the report is of all processes of the newest run.
+    path = os.path.dirname(shown) if is_one_of_several else shown
+    look = _LOOK[format].format(
+        python=_python(), path=_quoted(path) if path else '').rstrip()
     return (f'sampleprof: wrote {_quoted(shown)} '
             f'({ns / 1e9:.1f} s {"CPU" if is_cpu else "wall"}, '
             f'{tables.total("count"):,} samples, {lost}). {note}Look: {look}')

@@ -22,6 +22,8 @@ class Children:
     def __init__(self, ledger):
         self._ledger = ledger
         self._begin_ns = _children_ns()
+        # As far as said() has learned.
+        self.have_files = False
 
     def said(self):
         """Return what is worth a word, or ''."""
@@ -34,6 +36,7 @@ class Children:
             return (f'Children took {seconds(ns)} s CPU, and may have files '
                     'of their own. ' if ns >= _LEAST_NS else '')
         left = [cpu_ns for cpu_ns in found.values() if cpu_ns is not None]
+        self.have_files = bool(left)
         late = len([pid for pid, cpu_ns in found.items()
                     if cpu_ns is None and is_running(pid)])
         said = ''.join([f'Child processes {what}: {number}. ' for what, number

@@ -100,12 +100,86 @@ class ForkedCommandLineTest(CommandLineTest):
             os._exit(status)
 
 
+class OtherWordsTest(ForkedCommandLineTest):
+    """Words of other profilers: one sentence says what there is instead."""
+
+    def test_commands(self):
+        for name, said in (
+                ('attach', 'a process that runs cannot be reached'),
+                ('top', 'a profile is shown when it is written'),
+                ('flame', 'a page with a flame graph: report --html FILE')):
+            self.assertFails(2, f'there is no command {name}: {said}', name,
+                             '4126')
+
+    def test_options(self):
+        for option, said, *arguments in (
+                ('--pid', 'a process that runs cannot', 'record', '4126'),
+                ('-p', 'a process that runs cannot', 'record', '4126'),
+                ('--memory', 'there are no profiles of memory', 'record',
+                 'app.py'),
+                ('--memory', 'there are no profiles of memory', 'report'),
+                ('--gil', 'who held the GIL is in every profile', 'record',
+                 'app.py')):
+            command, *rest = arguments
+            self.assertFails(2, f'there is no option {option}: {said}',
+                             command, option, *rest)
+
+    def test_kinds_of_values(self):
+        example().profile().save(os.path.join(self.directory, 'p.pb.gz'))
+        self.assertFails(2, 'there are no profiles of memory', 'report',
+                         'p.pb.gz', '--value', 'memory')
+
+
 class ReportTest(CommandLineTest):
 
     def setUp(self):
         super().setUp()
         self.profile = example().profile()
         self.profile.save(os.path.join(self.directory, 'p.pb.gz'))
+
+    def test_the_newest_run(self):
+        # Of the three newest files two are of one run; an old one is damaged.
+        for number, name, run in ((4, 'child', '1.7'), (3, 'other', '9.9'),
+                                  (2, 'first', '1.7'), (1, 'alone', None)):
+            meta = {'run': run} if run else {}
+            if name == 'first':
+                meta['command'] = 'serve'
+            path = os.path.join(self.directory, f'{name}.pb.gz')
+            Builder(pid=number, meta=meta, start_time_ns=1).sample(
+                f'a.{name}:1', wall_ns=10 ** 9).profile().save(path)
+            os.utime(path, (number * 1000, number * 1000))
+        with open(os.path.join(self.directory, 'x.pb.gz'), 'wb') as file:
+            file.write(b'x')
+        os.utime(file.name, (10, 10))
+        os.unlink(os.path.join(self.directory, 'p.pb.gz'))
+        for names in [], ['.']:
+            status, out, err = self.run_cli('report', *names)
+            self.assertEqual(status, 0, err)
+            self.assertIn('the newest run here has 2 processes: child.pb.gz '
+                          'and 1 more\n', err)
+            self.assertEqual(out.count(b' a.'), 2)
+            self.assertIn(b'2 processes', out)
+            self.assertEqual(
+                [line.split()[-1] for line in out.decode().partition(
+                    '  pid\n')[2].split('\n\n')[0].splitlines()],
+                ['2', '4'])
+        path = os.path.join(self.directory, 'all.pb')
+        self.assertEqual(self.run_cli('report', '-o', path)[0], 0)
+        self.assertEqual(Profile.load(path).meta['command'], 'serve')
+
+    def test_several_files(self):
+        for name in 'abc':
+            Builder(pid=ord(name)).sample(
+                f'{name}.f:1', wall_ns=10 ** 9).profile().save(
+                os.path.join(self.directory, f'{name}.run.pb.gz'))
+        for names in (['*.run.pb.gz'],
+                      ['a.run.pb.gz', 'b.run.pb.gz', 'c.run.pb.gz']):
+            status, out, err = self.run_cli('report', *names)
+            self.assertEqual((status, err), (0, ''))
+            self.assertIn(b'a.run.pb.gz and 2 more\n', out)
+            self.assertIn(b'wall 3.00s', out)
+        self.assertFails(2, 'a.run.pb.gz is named twice', 'report',
+                         'a.run.pb.gz', 'a.run.pb.gz')
 
     def test_formats_on_stdout(self):
         for arguments, begin in (
@@ -186,7 +260,7 @@ class ReportTest(CommandLineTest):
                  ['report', 'nothing']),
                 (1, r'cannot read a\\nb\\x1b: No such file',
                  ['report', 'a\nb\x1b']),
-                (1, 'cannot read dir: Is a directory', ['report', 'dir']),
+                (2, 'there is no profile in dir; name a FILE', ['report', 'dir']),
                 (1, 'bad: is cut off', ['report', 'bad']),
                 (1, 'cannot write no/o.txt: No such file',
                  ['report', 'p.pb.gz', '-o', 'no/o.txt']),

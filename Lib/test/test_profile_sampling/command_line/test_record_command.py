@@ -32,6 +32,78 @@ class CommandTest(RecordTest):
                          f'{PROG}: wrote p.pb.gz, of 2 processes\n')
         self.assertEqual(self.files(), ['p.pb.gz', 'work.py'])
 
+    def on_path(self, name, text):
+        """Make a command; return the environment that has it."""
+        self.file(f'bin/{name}', text)
+        os.chmod(os.path.join(self.directory, 'bin', name), 0o700)
+        return environment(
+            PATH=f'{self.directory}/bin:{os.environ["PATH"]}')
+
+    def test_commands_of_python(self):
+        # Their processes are one profile, as after --.  pip has the first line
+        # of a long path in the second one.
+        for head in (f'#!{sys.executable}\n',
+                     f"#!/bin/sh\n'''exec' \"{sys.executable}\" \"$0\" "
+                     '"$@"\n\' \'\'\'\n'):
+            with self.subTest(head=head):
+                variables = self.on_path('serve', head + '''if True:
+                    import os, sys
+                    sys.path.insert(0, os.curdir)
+                    import work
+                    pid = os.fork()
+                    work.work()
+                    if pid:
+                        os.wait()
+                        print(sys.argv[1:])
+                    ''')
+                result = self.record('-o', 'p.pb.gz', 'serve', '-w', '2',
+                                     env=variables)
+                self.assertEqual(
+                    (result.status, result.out, result.err),
+                    (0, b"['-w', '2']\n",
+                     f'{PROG}: wrote p.pb.gz, of 2 processes\n'))
+                rows = self.load('p.pb.gz').label_values('pid')
+                self.assertEqual(len(rows), 2)
+                self.assertGreater(min([row.wall_ns for row in rows]),
+                                   SAMPLED_NS)
+
+    def test_python_itself(self):
+        os.mkdir(os.path.join(self.directory, 'bin'))
+        python = os.path.join(self.directory, 'bin', 'python')
+        os.symlink(sys.executable, python)
+        variables = environment(
+            PATH=f'{self.directory}/bin:{os.environ["PATH"]}')
+        for name in 'python', python:
+            with self.subTest(name=name):
+                result = self.record('-q', '-o', 'p.pb.gz', name, 'work.py',
+                                     'a', env=variables)
+                self.assertEqual(result.status, 3, result.err)
+                self.check_work(self.load('p.pb.gz'))
+
+    def test_no_program_of_python(self):
+        # What is run is not tried, since its profile would be of nothing.
+        self.file('other/python', 'ELF')
+        for head, said in (
+                ('#!/usr/bin/env awk\n', 'serve is no program of Python. The '
+                 'processes of this Python that it starts: record -- serve a'),
+                (f'#!{self.directory}/other/python\n', 'and not this Python: '
+                 'install it for this one, or try record -m serve a')):
+            with self.subTest(head=head):
+                result = self.record(
+                    '-o', 'p.pb.gz', 'serve', 'a',
+                    env=self.on_path('serve', head + 'print("run")\n'))
+                self.assertEqual((result.status, result.out), (2, b''))
+                self.assertIn(said, result.err)
+                self.assertEqual(result.err.count('\n'), 1)
+
+    def test_the_name_of_the_file_after_the_program(self):
+        result = self.record('-q', 'work.py', '-o', 'p.pb.gz')
+        self.assertEqual(json.loads(result.out)[1],
+                         ['work.py', '-o', 'p.pb.gz'])
+        self.assertIn('-o p.pb.gz is given to work.py, as is all that stands '
+                      'after a program. For the profile put it first: '
+                      '-o p.pb.gz work.py\n', result.err)
+
     def test_ends_by_a_signal(self):
         for number in signal.SIGTERM, signal.SIGKILL, signal.SIGINT:
             with self.subTest(number):

@@ -463,9 +463,22 @@ class ProgramsTest(ChildrenTest):
                     names = [name for name in os.listdir(directory)
                              if name.endswith('.pb.gz')]
                     self.assertEqual(len(names), 5)
+                    self.check_look(result, os.path.dirname(out))
                     for name in names:
                         self.load(os.path.join(directory, name))
                         os.unlink(os.path.join(directory, name))
+
+    def check_look(self, result, directory):
+        """What the line on stderr says to do shows all processes."""
+        _, *command = result.err.rpartition('Look: ')[2].split()
+        self.assertEqual(command, ['-m', 'profile_sampling', 'report',
+                                   *filter(None, [directory])])
+        report = self.run_python(*command)
+        self.assertEqual(report.status, 0, report.err)
+        self.assertIn('the newest run here has 5 processes: ', report.err)
+        rows = report.out.decode().partition('  pid\n')[2].partition(
+            '\n\n')[0].splitlines()
+        self.assertEqual(len(rows), 5, report.out.decode())
 
     def test_directories_with_odd_names(self):
         """What children inherit leads to where their parent was started."""

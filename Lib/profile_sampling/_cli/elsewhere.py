@@ -1,0 +1,51 @@
+"""Words that other profilers have for what is called otherwise here.
+
+This file owns what is said of them: one sentence with what there is instead.
+It must not know which words there are.
+"""
+
+_RUNNING = ('a process that runs cannot be reached: start it with python -X '
+            'sampleprof, or by record')
+_LIVE = ('a profile is shown when it is written: python -X sampleprof, then '
+         'report')
+_MEMORY = ('there are no profiles of memory: stat says how much a program '
+           'used, and tracemalloc or memray which lines')
+_PAGE = 'a page with a flame graph: report --html FILE'
+_SHOW = 'to look at a profile: report FILE'
+
+_COMMANDS = {
+    'attach': _RUNNING, 'dump': _RUNNING, 'top': _LIVE, 'live': _LIVE,
+    'watch': _LIVE, 'memory': _MEMORY, 'alloc': _MEMORY,
+    'flame': _PAGE, 'flamegraph': _PAGE, 'view': _SHOW, 'open': _SHOW,
+    'show': _SHOW}
+_OPTIONS = {
+    '--pid': _RUNNING, '-p': _RUNNING, '--attach': _RUNNING,
+    '--live': _LIVE, '--memory': _MEMORY, '--alloc': _MEMORY,
+    '--native': 'C functions have their names without it',
+    '-n': 'C functions have their names without it',
+    '--subprocesses': 'child processes leave profiles of their own, and '
+                      'record -- COMMAND adds them up',
+    '--gil': 'who held the GIL is in every profile: report --gil',
+    '--flame': _PAGE, '--flamegraph': _PAGE, '--html': _PAGE,
+    '--interval': 'samples are given per second: --rate HZ',
+    '-i': 'samples are given per second: --rate HZ'}
+_VALUES = {'memory': _MEMORY, 'mem': _MEMORY, 'alloc': _MEMORY}
+
+
+def of_command(name):
+    """Return what there is instead of a command, or None."""
+    return _said('there is no command', name, _COMMANDS)
+
+
+def of_option(text):
+    """Return the same of an option, which may have a value."""
+    return _said('there is no option', text.partition('=')[0], _OPTIONS)
+
+
+def of_value(name):
+    """Return what is said of a kind of values, or of a mode, or None."""
+    return _VALUES.get(name)
+
+
+def _said(what, name, known):
+    return f'{what} {name}: {known[name]}' if name in known else None

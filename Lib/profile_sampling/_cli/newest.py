@@ -1,0 +1,46 @@
+"""The newest profiles of a directory: those of one run.
+
+This file owns which files these are.  It must not know what is done with them.
+"""
+
+import os
+
+from profile_sampling._cli.common import Failure, load, summed
+from profile_sampling._cli.listing import paths
+from profile_sampling._data.values import RUN
+
+
+def run_in(directory, max_bytes):
+    """Return (paths, tables) of the newest profile and of all that other
+    processes of its run have left there."""
+    found = sorted([(os.stat(path).st_mtime_ns, os.path.normpath(path))
+                    for path in paths(directory)], reverse=True)
+    if not found:
+        where = ('this directory' if directory == os.curdir else directory)
+        raise Failure(f'there is no profile in {where}; name a FILE', 2)
+    (_, path), *others = found
+    tables = load(path, max_bytes)
+    its = [(path, tables)]
+    run, begin_ns = tables.meta.get(RUN), tables.start_time_ns
+    for mtime_ns, path in others if run else ():
+        # Whoever ended before all of these began is of another run.
+        if mtime_ns < begin_ns:
+            break
+        tables = _loaded(path, max_bytes)
+        if tables is not None and tables.meta.get(RUN) == run:
+            its.append((path, tables))
+            begin_ns = min(begin_ns, tables.start_time_ns)
+    if len(its) > 1:
+        tables = summed(its, max_bytes)
+        # Only the first process knows its command.
+        for _, one in its:
+            tables = tables.with_facts(meta=one.meta | tables.meta)
+    return [path for path, _ in its], tables
+
+
+def _loaded(path, max_bytes):
+    """Return the tables of a file, or None: nobody has asked for this one."""
+    try:
+        return load(path, max_bytes)
+    except Failure:
+        return None
