@@ -118,6 +118,7 @@ class Run:
         self.python_version = tables.python_version
         self.names = NAMES[tables.names]
         self.calls = counts.Calls(tables) if question.calls else None
+        self.depth_frames = tables.depth_frames
         self.work = _work(tables, question.per)
         if question.value is not None:
             tables = tables.about(question.value)
@@ -255,6 +256,9 @@ class Difference:
     rows           list of DiffRow, first what is clear and at least 1 % of
                    the total, each part by size
     gates          list of Gate, one for each target
+    other_settings {setting: its texts in the runs}, of those that differ and
+                   make time go to other rows: of no row it is sure then that
+                   it has changed
 
     Raise ValueError for runs that measure different things.
     """
@@ -265,6 +269,7 @@ class Difference:
         _check(before + after, question)
         self.value_type = after[0].value_type
         self.method = SAMPLING if 1 in (len(before), len(after)) else RUNS
+        self.other_settings = _other_settings(before + after)
         self.total = self._row(('total', None, 0, ''),
                                lambda run: run.total)
         self.rows = self._rows()
@@ -317,7 +322,8 @@ class Difference:
                 called.setdefault(key, []).append((run.rows[key], place[-1]))
         places = {key: (*place[:-1], max(called[key])[1])
                   for key, place in places.items()}
-        rows = [self._row(place, lambda run: run.rows.get(key, _NOTHING))
+        rows = [self._row(place, lambda run: run.rows.get(key, _NOTHING),
+                          is_sure=not self.other_settings)
                 for key, place in places.items()]
         rows = [row for row in rows
                 if any(row.runs_before + row.runs_after)]
@@ -355,13 +361,15 @@ class Difference:
             verdict = INCONCLUSIVE if row.margin is None else REGRESSION
         return Gate(text, least, row, verdict)
 
-    def _row(self, place, sums_of, chance=_CHANCE):
+    def _row(self, place, sums_of, chance=_CHANCE, *, is_sure=True):
         sides = [[(run, sums_of(run)) for run in runs]
                  for runs in (self.before, self.after)]
         values = [tuple([sums[0] / self._unit(run) for run, sums in side])
                   for side in sides]
         before, after = map(_mean, values)
-        if self.method == RUNS:
+        if not is_sure:
+            margin = None
+        elif self.method == RUNS:
             margin = _t(min(map(len, values)) - 1, chance) * sqrt(
                 sum([_variance(runs) / len(runs) for runs in values]))
         else:
@@ -396,6 +404,15 @@ def _counted_row(place, before, after):
     return DiffRow(*place, _mean(before) if before else 0,
                    _mean(after) if after else 0, None if meet else 0.0,
                    before, after)
+
+
+def _other_settings(runs):
+    settings = {'names': [run.names for run in runs],
+                # Of other tools' files it is not known.
+                'depth_frames': [f'{run.depth_frames:,}' for run in runs
+                                 if run.depth_frames]}
+    return {name: list(dict.fromkeys(texts)) for name, texts
+            in settings.items() if len(set(texts)) > 1}
 
 
 def of_tables(before, after, **options):

@@ -24,6 +24,8 @@ _BEFORE_AND_AFTER = (
 _SHARES = value_type('share', '%')
 _VERDICTS = {diff.REGRESSION: 'REGRESSION', diff.PASSED: 'no regression',
              diff.INCONCLUSIVE: 'inconclusive'}
+_MOVED = {'names': 'C functions and operators are rows of their own',
+          'depth_frames': 'what is deeper is in rows of its own'}
 # Of the time that is compared, from which on the machine is called busy.
 _BUSY = 0.05
 
@@ -46,7 +48,8 @@ def encode(difference, format, *, top=TOP, width=WIDTH, color=False):
 
 def text(difference, *, top=TOP, width=WIDTH, color=False):
     """Return the report for people."""
-    result = list(_heading(difference))
+    result = [line for fact in _heading(difference)
+              for line in wrapped(fact.split(' '), width, ' ')]
     for table in _tables(difference, top):
         result += ['', *lines(table, width, color)]
     # No break between a figure and its unit.
@@ -73,7 +76,8 @@ def markdown(difference, *, top=TOP):
 
 def words(difference):
     """Return what is said of a difference beside its rows, as a dict."""
-    return {'what': _what(difference), 'notes': [*_notes(difference)]}
+    return {'what': _what(difference),
+            'notes': [*_mixed(difference), *_notes(difference)]}
 
 
 def tag(row):
@@ -151,6 +155,14 @@ def _heading(difference):
         if difference.question.per:
             facts.append(f'{sum([run.work for run in runs]):,} units of work')
         yield f'{name}  {", ".join(facts)}'
+    yield from _mixed(difference)
+
+
+def _mixed(difference):
+    """Say which settings differ, and what that does to rows."""
+    for name, texts in difference.other_settings.items():
+        yield (f'{name} differ ({", ".join(texts)}): {_MOVED[name]} in some '
+               'runs only. Record all alike; any row may be chance (~)')
 
 
 def _what(difference):
@@ -321,11 +333,8 @@ def _notes(difference):
     else:
         yield (f'{before} and {after} runs: ± is from how runs differ (95 %): '
                "Student's t")
-    names = {run.names for run in difference.before + difference.after}
-    if len(names) > 1:
-        yield (f'names are {" and ".join(sorted(names))}: C functions and '
-               'operators are rows of their own in some runs only')
-    if any([row.margin is None for row in difference.rows]):
+    if not difference.other_settings and any(
+            [row.margin is None for row in difference.rows]):
         yield ('no ±: it is not known of what is no time, and of sums of '
                'profiles of several rates')
     waits = [max([run.cpu_wait_share for run in side])

@@ -116,9 +116,21 @@ class OutputTest(DiffTest):
                 self.assertRegex(self.diff(*pair, *options), expected)
 
     def test_names_differ(self):
-        text = self.diff(self.save('a.pb.gz', names=0),
-                         self.save('b.pb.gz', names=3))
-        self.assertIn('names are all and off: C functions', text)
+        # It is said above the rows, and no row is sure.
+        for options, said in (
+                ({'names': 0}, 'names differ (off, all): C functions'),
+                ({'names': 3, 'depth_frames': 8},
+                 'depth_frames differ (8, 512): what is deeper')):
+            text = self.diff(self.save('a.pb.gz', f=100, **options),
+                             self.save('b.pb.gz', f=900, names=3))
+            head, rows = text.split('\n\n')[:2]
+            self.assertIn(said, head)
+            changed, = [row for row in rows.splitlines() if 'm.f:5' in row]
+            self.assertIn('  ~  ', changed)
+        text = self.diff(self.save('a.pb.gz', f=100),
+                         self.save('b.pb.gz', f=900))
+        self.assertNotIn('differ', text)
+        self.assertRegex(text, r'\+800\.0 %     m\.f:5\n')
 
     def test_shares_have_no_total(self):
         for format in 'text', 'markdown':
