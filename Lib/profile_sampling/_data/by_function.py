@@ -57,13 +57,30 @@ def lines_of(tables, wanted):
     return found
 
 
+def without_frames(tables):
+    """Return a list of the FunctionRow of what has no stack, if anything: the
+    program was not begun yet, or the thread runs no Python.  Its function is
+    None."""
+    rows = [values for node, values
+            in zip(tables.column('stack'), tables.values()) if not node]
+    if not rows:
+        return []
+    values = tuple(map(sum, zip(*rows)))
+    return [FunctionRow(None, tables.value_types, values, values)]
+
+
 def running_records(tables):
     """Return {function: (self, cumulative)}: how many records each has of
-    samples that were taken while it ran.
+    samples that were taken while it ran; None is what has no stack.
     """
     keys = tables.frames_view()[0::FRAME_COLUMNS].tolist()
-    return {tables.functions[key]: counts for key, counts
-            in running_sums(tables, keys, len(tables.functions)).items()}
+    found = {tables.functions[key]: counts for key, counts
+             in running_sums(tables, keys, len(tables.functions)).items()}
+    if COUNT in tables.value_types:
+        found[None] = (sum([count for node, state, count in zip(
+            tables.column('stack'), tables.column('state'),
+            tables.value(COUNT.name)) if not node and state == RUNNING]),) * 2
+    return found
 
 
 def running_sums(tables, key_of_frame, n_keys):

@@ -23,10 +23,10 @@ def functions(tables, sites, top, sort='self'):
         raise ValueError(f'no calls were counted, so none to sort by (--sort '
                          f'{sort}).  Count them:  record --calls python')
     own = tables.own
-    rows = by_function.functions(tables)
-    if sort == 'cum':
-        rows.sort(key=lambda row: (-row.cum_values[own],
-                                   -row.self_values[own]))
+    rows = (by_function.functions(tables)
+            + by_function.without_frames(tables))
+    rows.sort(key=lambda row: (-row.self_values[own], -row.cum_values[own])
+              [::-1 if sort == 'cum' else 1])
     records = by_function.running_records(tables)
     total = tables.totals[own]
     value_type = tables.value_types[own]
@@ -55,13 +55,23 @@ def functions(tables, sites, top, sort='self'):
             self_value / total if total else 0.0,
             cum_value / total if total else 0.0,
             self_value, self_margin, cum_value, cum_margin, name, *place,
-            function.first_line, f'{function.filename}:{function.first_line}'
-            if function.kind == 'python' else _KINDS[function.kind]))
+            *_place(function)))
     ranked = 'cumulative' if sort == 'cum' else 'self'
     return Table('functions', f'Functions by {ranked} time' if suffix else
                  f'Functions by {ranked} values', columns, cells,
                  value_type=value_type,
-                 more=(len(rows) - len(cells), 'function'))
+                 more=(len(rows) - len(cells), 'function'),
+                 more_share=None if sort == 'cum' or not total else
+                 sum([row.self_values[own] for row in rows[top:]]) / total)
+
+
+def _place(function):
+    """Return the first line of a function, and where it is in words."""
+    if function is None:
+        return 0, ''
+    if function.kind != 'python':
+        return function.first_line, _KINDS[function.kind]
+    return function.first_line, f'{function.filename}:{function.first_line}'
 
 
 _KINDS = {'C': 'C function', 'operator': 'operator',
@@ -94,4 +104,5 @@ def by_key(tables, sites, top, key):
     cells = [(*cells, its_idle.total, texts[value])
              for cells, (value, _, its_idle) in zip(shared.cells(top), rows)]
     return Table(f'by_{key}', '', columns, cells, value_type=value_type,
-                 more=(len(rows) - len(cells), 'value'))
+                 more=(len(rows) - len(cells), 'value'),
+                 more_share=shared.share_from(top))

@@ -7,6 +7,7 @@ from profile_sampling._data import calls, match
 from profile_sampling._data.queries import place_key
 from profile_sampling._data.rows import function_rank
 from profile_sampling._data.tree import call_tree
+from profile_sampling._data.values import NO_FRAMES
 from profile_sampling._formats.sites import place_cells, place_columns
 from profile_sampling._formats.table import Column, Table
 from profile_sampling._formats.tables_of_counts import of_callers
@@ -15,6 +16,8 @@ from profile_sampling._formats.words import (
 
 # Of all time: what is less is not opened, but counted.
 _LEAST_SHARE = 0.005
+# Functions that call each other in turns.
+_LONGEST_CYCLE = 8
 
 
 def tree(tables, top):
@@ -23,7 +26,9 @@ def tree(tables, top):
     Calls with less than 0.5 % of all time are summed up in one row, or left
     out and counted below the table where their sum is as little.  A chain of
     calls that has no other beside it is not indented.  A function that calls
-    itself and nothing else that is shown has one row for all these calls.
+    itself and nothing else that is shown has one row for all these calls, and
+    so has each of a few that call each other in turns.  What has no frames is
+    a row at the top.
     """
     total = tables.totals[tables.own]
     value_type = tables.value_types[tables.own]
@@ -73,23 +78,49 @@ def _nodes(tables, least, left_out):
         if isinstance(node, tuple):
             yield depth - 1, indent, *node, 1
             continue
-        calls_within = 1
-        self_value, cum_value = node.self_values[own], node.cum_values[own]
+        chain = [node]
         shown = _shown_below(node, own, least, left_out)
-        while (depth and len(shown) == 1 and not isinstance(shown[0], tuple)
-               and shown[0].function == node.function):
-            node, = shown
-            calls_within += 1
-            self_value += node.self_values[own]
-            shown = _shown_below(node, own, least, left_out)
-        if depth:
-            yield (depth - 1, indent, node.function.name, self_value,
-                   cum_value, calls_within)
+        while depth and len(shown) == 1 and not isinstance(shown[0], tuple):
+            chain += shown
+            shown = _shown_below(shown[0], own, least, left_out)
         is_chain = len(shown) == 1
-        if depth and not (is_chain and is_alone):
-            indent += 1
-        pending += [(depth + calls_within, indent, is_chain, child)
+        rest = len(chain)
+        for nodes in _folded(chain) if depth else ():
+            yield (depth - 1, indent, nodes[0].function.name,
+                   sum([node.self_values[own] for node in nodes]),
+                   nodes[0].cum_values[own], len(nodes))
+            depth += len(nodes)
+            rest -= len(nodes)
+            if not (is_alone and (rest or is_chain)):
+                indent += 1
+            is_alone = True
+        pending += [(max(depth, 1), indent, is_chain, child)
                     for child in reversed(shown)]
+
+
+def _folded(chain):
+    """Iterate over lists of nodes: of a chain of calls, in which each row has
+    all that is the same function in turn with the same others."""
+    functions = [node.function for node in chain]
+    begin = 0
+    while begin < len(chain):
+        period, end = _cycle(functions, begin)
+        for place in range(begin, begin + period):
+            yield chain[place:end:period]
+        begin = end
+
+
+def _cycle(functions, begin):
+    """Return (how many functions call each other in turns from there on, where
+    that ends)."""
+    for period in range(1, _LONGEST_CYCLE + 1):
+        first = functions[begin:begin + period]
+        end = begin + period
+        while functions[end:end + period] == first:
+            end += period
+        if end > begin + period:
+            return period, end
+    return 1, begin + 1
 
 
 def _shown_below(node, own, least, left_out):
@@ -99,6 +130,10 @@ def _shown_below(node, own, least, left_out):
     for child in node.children:
         (large if child.cum_values[own] >= least else small).append(child)
     value = sum([child.cum_values[own] for child in small])
+    if node.function is None and node.self_values[own] >= max(1, least):
+        frameless = node.self_values[own]
+        more = [child for child in large if child.cum_values[own] > frameless]
+        large.insert(len(more), (NO_FRAMES, frameless, frameless))
     if small and value >= least:
         large.append((f'[{counted(len(small), "smaller call")}]', value,
                       value))

@@ -52,6 +52,13 @@ class FunctionsTest(unittest.TestCase):
             ' 0.0%  100.0%      -      -  1.00s      -  a.main      '
             '/src/a.py:1'])
 
+    def test_what_has_no_frames_is_a_row(self):
+        b = build().sample('', wall_ns=3000 * MS, count=3000)
+        self.assertEqual(
+            shown(b, self.functions, 1)[2].split(),
+            ['75.0%', '75.0%', '3.00s', '0.05s', '3.00s', '0.05s', '[no',
+             'frames]'])
+
     def test_only_running_records_make_margins(self):
         b = build()
         b.sample('a.main:1 a.f:2 [waiting]', wall_ns=1000 * MS, count=900,
@@ -115,6 +122,26 @@ class CallsTest(unittest.TestCase):
              ['60.0%', '60.0%', '6.0ms', '6.0ms', 'a.walk', '(×10)'],
              ['30.0%', '30.0%', '3.0ms', '3.0ms', 'a.leaf']])
 
+    def test_mutual_recursion_in_the_tree(self):
+        """So are calls of functions by each other in turns."""
+        b = Builder()
+        b.sample('a.main ' + 'a.even a.odd ' * 30, wall_ns=6 * MS)
+        b.sample('a.main ' + 'a.even a.odd ' * 10 + 'a.even', wall_ns=MS)
+        b.sample('a.main ' + 'a.even a.odd ' * 30 + 'a.leaf', wall_ns=3 * MS)
+        self.assertEqual(
+            [line.split() for line in shown(b, tables_of_calls.tree, 9)[2:]],
+            [['100.0%', '0.0%', '10.0ms', '-', 'a.main'],
+             ['100.0%', '10.0%', '10.0ms', '1.0ms', 'a.even', '(×30)'],
+             ['100.0%', '60.0%', '10.0ms', '6.0ms', 'a.odd', '(×30)'],
+             ['30.0%', '30.0%', '3.0ms', '3.0ms', 'a.leaf']])
+
+    def test_what_has_no_frames_is_in_the_tree(self):
+        b = build().sample('', wall_ns=3000 * MS, count=3000)
+        self.assertEqual(
+            [line.split() for line in shown(b, tables_of_calls.tree, 9)[2:4]],
+            [['75.0%', '75.0%', '3.00s', '3.00s', '[no', 'frames]'],
+             ['25.0%', '0.0%', '1.00s', '-', 'a.main']])
+
     def test_tree(self):
         self.assertEqual(shown(build(), tables_of_calls.tree, 9), [
             'Call tree',
@@ -134,7 +161,8 @@ class CallsTest(unittest.TestCase):
         self.assertEqual(lines[-1], '1 small call left out')
 
     def test_a_deep_stack(self):
-        b = Builder().sample('a.f a.g ' * 1500, wall_ns=5)
+        b = Builder().sample(''.join([
+            f'a.f{number % 10} ' for number in range(3000)]), wall_ns=5)
         lines = shown(b, tables_of_calls.tree, 9)
         self.assertEqual(lines[-1], '... 2,991 more rows')
 
