@@ -33,10 +33,19 @@ OF_SAMPLES = (STATE, PROCESS, INTERPRETER, THREAD_NAME, THREAD_ID, THREAD_NATIVE
               TASK_NAME, TASK_ID, HOLDER, HOLDER_PLACE, HOLDER_INTERPRETER,
               HOLDER_THREAD, HOLDER_THREAD_ID, HOLDER_THREAD_NATIVE_ID)
 OF_INSTRUCTIONS = OPCODE, OFFSET
-RESERVED = (*OF_SAMPLES, *OF_INSTRUCTIONS, TASK_CLASS, ANSWERED, TASKS)
+OURS = *OF_SAMPLES, *OF_INSTRUCTIONS
+RESERVED = (*OURS, TASK_CLASS, ANSWERED, TASKS)
 
 # Before a name where keys and labels are named: it is a label's.
 _LABEL = 'label:'
+
+
+def filed(label):
+    """Return how our files spell a label; label_of() is the way back.
+
+    Another tool's file may have called one as we call ours.
+    """
+    return named(label, OURS)
 
 
 def label_of(key):

@@ -208,7 +208,8 @@ class Encoder:
 
     def _label_set(self, row):
         labels, task_name, task_id = self._tables.label_set(row)
-        found = [self._label(key, text) for key, text in labels.items()]
+        found = [self._label(label_names.filed(key), text)
+                 for key, text in labels.items()]
         if task_name is not None:
             found.append(self._label(label_names.TASK_NAME, task_name))
         if task_id is not None:

@@ -12,7 +12,7 @@ versions of Python: one that this version does not have is not known here.
 from profile_sampling._data import label_names, opcodes
 from profile_sampling._data.label_names import PID_LABEL
 from profile_sampling._data.values import (
-    EMPTY_LABELS, NOBODY, NOT_KNOWN, RUNNING, WAITING)
+    EMPTY_LABELS, NOBODY, NOT_KNOWN, WAITING)
 from profile_sampling._formats.pprof import (
     BLOCKED, STATE_TEXTS, process_of)
 from profile_sampling._formats.pprof.builder import UNKNOWN
@@ -32,11 +32,9 @@ class Labels:
         # Labels of these names in other tools' files are not ours.
         self._instruction_keys = (
             label_names.OF_INSTRUCTIONS if instructions else ())
-        # Other tools have states of their own.  One that a later version of
-        # ours has is at least none that would say that code was slow.
-        self._other_state = WAITING if is_ours else RUNNING
         # Of samples that do not say it.
         self._process = process
+        # In other tools' files all labels are the program's.
         self._is_ours = is_ours
         # Keys whose numbers are labels.
         self._plain = plain
@@ -88,9 +86,11 @@ class Labels:
             key, text, number = self._meanings[label]
             if key in self._plain:
                 numbers[key] = number
-            elif key not in label_names.OF_SAMPLES:
+            elif not self._is_ours or key not in label_names.OF_SAMPLES:
                 # Other tools have labels that are numbers.
                 value = text or (str(number) if number else '')
+                if self._is_ours:
+                    key = label_names.label_of(key)
                 labels.setdefault(key, {})[value] = None
             elif text:
                 texts[key] = text
@@ -104,7 +104,9 @@ class Labels:
         state = texts.get(label_names.STATE, 'running')
         number = (BLOCKED if state == 'blocked' else
                   STATE_TEXTS.index(state) if state in STATE_TEXTS else
-                  self._other_state)
+                  # That a later version has is at least none that would say
+                  # that code was slow.
+                  WAITING)
         task_id = values.get(label_names.TASK_ID)
         if task_id is not None:
             task_id = _unsigned(task_id)

@@ -336,6 +336,27 @@ class OtherToolsTest(FilesTest):
         self.assertEqual(facts_of(Profile.load(self.path))['samples'],
                          facts_of(profile)['samples'])
 
+    def test_labels_that_are_called_as_ours(self):
+        # Of another tool's file they are the program's, also once saved.
+        profile = self.load(
+            foreign([('cpu', 'nanoseconds')], [7],
+                    strings=['state', 'waiting', 'thread id', 'mine', 'opcode',
+                             'label:x'])
+            + sample_with_labels((3, 2, 4), (5, 2, 6), (7, 3, 9), (8, 3, 1)))
+        profile.save(self.path)
+        with gzip.open(self.path) as file:
+            self.assertIn(b'label:state', file.read())
+        for profile in profile, Profile.load(self.path):
+            of_all = [sample for sample in profile.samples if sample.labels]
+            self.assertEqual(
+                [sample.labels for sample in of_all],
+                [{'state': 'waiting', 'thread id': 'mine', 'opcode': '9',
+                  'label:x': '1'}])
+            self.assertEqual(of_all[0].state, 'running')
+            self.assertEqual(
+                {row.value for row in profile.label_values('state')},
+                {None, 'waiting'})
+
     def test_unknown_fields_are_skipped(self):
         more = (message((99, 5), (98, b'abc'))
                 + varint(97 << 3 | 1) + bytes(8)
