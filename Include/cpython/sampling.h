@@ -108,8 +108,8 @@ typedef enum {
     PySampling_STATE_CPU_WAIT = 11,     // with the GIL, but without a CPU
 } PySampling_State;
 
-#define PySampling_FLAG_RESIDUE 1   // count is 0: what no tick hit, or the
-                                    // lesser part of a sample in two states
+#define PySampling_FLAG_RESIDUE 1   // count is 0: what no tick hit, or of a
+                                    // sample that counts in another state
 #define PySampling_FLAG_MERGED 2    // of several samples of one stack
 
 typedef struct {

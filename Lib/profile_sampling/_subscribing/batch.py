@@ -403,8 +403,8 @@ class SampleRecord:
 
     @property
     def is_residue(self):
-        """Is it what no tick had hit, or the lesser part of a sample that was
-        in two states?  Then its count is 0."""
+        """Is it what no tick had hit, or of a sample in two states that counts
+        in the other one?  Then its count is 0."""
         return bool(self._flags & _RESIDUE)
 
     @property

@@ -87,11 +87,10 @@ emit_weighed(struct _sampling_window *w,
         wait.wall_ns = wait_ns;
         wait.cpu_ns = 0;
         record.wall_ns -= wait_ns;
-        // It is one sample.
-        struct _sampling_event *lesser =
-            wait_ns > record.wall_ns ? &record : &wait;
-        lesser->count = 0;
-        lesser->flags |= _PySampling_FLAG_RESIDUE;
+        // It is one sample, of what ran: a thread that waits for a CPU cannot
+        // be captured.
+        wait.count = 0;
+        wait.flags |= _PySampling_FLAG_RESIDUE;
         _PySampling_EmitOfProgram(&wait);
     }
     if (record.count != 0 || record.wall_ns != 0 || record.cpu_ns != 0) {

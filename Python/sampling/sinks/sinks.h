@@ -32,7 +32,7 @@ typedef enum {
 #define _PySampling_MAX_EVENTS (1 << 24)
 
 #define _PySampling_FLAG_RESIDUE 1  // count is 0: no tick had hit it, or it is
-                                    // the lesser part of a sample
+                                    // of a sample that counts in another state
 #define _PySampling_FLAG_MERGED 2   // of several samples: the ring was full
 
 struct _sampling_event {

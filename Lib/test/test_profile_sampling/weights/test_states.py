@@ -114,6 +114,11 @@ class StatesTest(SessionTest):
         self.assertGreater(delayed, 0.5 * wall_ns)
         self.assertNear(states['cpu_wait'], delayed, 0.05)
         self.assertEqual(by_state(own(profile), 'cpu_ns')['cpu_wait'], 0)
+        # A thread that waits for a CPU is not captured: samples are of what
+        # ran, one at least in two of its periods.
+        counts = by_state(own(profile), 'count')
+        self.assertEqual(counts['cpu_wait'], 0)
+        self.assertGreater(counts['running'], 0.5 * 10 * 50)
 
     def test_yielding_without_a_cpu(self):
         # A thread that is made to give the GIL up waits until another one has
