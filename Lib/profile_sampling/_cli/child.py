@@ -32,6 +32,7 @@ _SETTLE_S = 0.01
 class Ended:
     """How a child ended, and what it used.
 
+    pid         its number
     status      as of subprocess: negative for a signal
     real_s      seconds from its start to its end
     usage       resource.struct_rusage of it and its children
@@ -39,7 +40,8 @@ class Ended:
                 took ourselves when we made the child
     """
 
-    def __init__(self, status, real_s, usage, least_kb):
+    def __init__(self, pid, status, real_s, usage, least_kb):
+        self.pid = pid
         self.status = status
         self.real_s = real_s
         self.usage = usage
@@ -66,7 +68,8 @@ def run(command, environment):
             pass
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-    return Ended(os.waitstatus_to_exitcode(status), real_s, usage, least_kb)
+    return Ended(pid, os.waitstatus_to_exitcode(status), real_s, usage,
+                 least_kb)
 
 
 def _spawn(command, environment, mask):

@@ -106,8 +106,8 @@ def merged(wanted, options, parts):
     tables = parts.merged(meta.of(wanted, options), options.max_bytes)
     if parts.silent:
         say(words.counted(len(parts.silent), 'process', 'processes')
-            + ' left no profile: ended by a signal, replaced by another '
-              'program, or unable to write')
+            + f' left no profile (PID {_pids(parts.silent)}): ended by a '
+              'signal, replaced by another program, or unable to write')
     return tables
 
 
@@ -126,21 +126,31 @@ def _save(ended, wanted, options, parts, format, output):
 
 
 def _not_in_it(ended, parts):
-    """Return what is said of CPU time that is in no profile."""
+    """Return what is said of CPU time that is in no profile.
+
+    There is a difference without a process that has none, too: to begin and to
+    end takes time.
+    """
+    if not parts.silent and ended.pid in parts.begun:
+        return ''
     cpu_s = ended.usage.ru_utime + ended.usage.ru_stime
     ns = parts.uncovered_ns(round(cpu_s * 1e9))
-    return (f'; not in it: {seconds(ns)} s CPU of processes that were not '
-            'profiled or left no profile' if ns else '')
+    return (f'; {seconds(ns)} s of the CPU time of all processes is not in it'
+            if ns else '')
 
 
 def _say_still_running(parts):
     pids = parts.still_come()
     if pids:
-        numbers = ', '.join(map(str, pids[:_MAX_PIDS]))
-        more = ', ...' if len(pids) > _MAX_PIDS else ''
-        say(f'still running after the command: {numbers}{more}; what they '
+        say(f'still running after the command: {_pids(pids)}; what they '
             'record is not in this profile, and will be in '
             f'{parts.directory} when they end')
+
+
+def _pids(pids):
+    numbers = sorted(pids)
+    more = ', ...' if len(numbers) > _MAX_PIDS else ''
+    return ', '.join(map(str, numbers[:_MAX_PIDS])) + more
 
 
 def say_nothing_written(wanted, parts):

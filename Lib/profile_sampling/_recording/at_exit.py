@@ -96,10 +96,11 @@ def writer(out, format, cwd, duration_s, has_timeline, directory, ledger):
                              else counting.end())
         if recorder is not None:
             recorder.finish(raw)
+        if not quiet:
+            note += children.said()
+            note += native_threads.said(raw, follows='Not in ' in note)
         is_written = write(raw, name, format, cwd, quiet, encode, say,
-                           '' if quiet else note
-                           + children.said() + native_threads.said(raw), kept,
-                           children.have_files)
+                           '' if quiet else note, kept, children.have_files)
         if is_written and os.getpid() != ledger.pid:
             ledger.wrote(own_ns())
 

@@ -16,8 +16,9 @@ _LEAST_NS = 100_000_000
 _OURS = b'sampleprof'
 
 
-def said(raw):
-    """Return what is worth a word, or ''; *raw* are the core's tables."""
+def said(raw, follows=False):
+    """Return what is worth a word, or ''; *raw* are the core's tables, and
+    *follows* is whether it has been said that something is not in them."""
     known = {str(native_id) for _, native_id, *_ in raw['threads']}
     try:
         others = [name for name in listdir(_TASKS) if name not in known]
@@ -28,7 +29,8 @@ def said(raw):
           - raw['stats'].get('subscribers_cpu_ns', 0))
     if ns < max(_LEAST_NS, own_ns() // 10):
         return ''
-    return f'Not in it: {seconds(ns)} s CPU of threads that run no Python. '
+    return (f'{"Nor" if follows else "Not in it:"} {seconds(ns)} s CPU of '
+            'threads that run no Python. ')
 
 
 def _cpu_ns(task):

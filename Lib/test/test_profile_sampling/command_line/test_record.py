@@ -124,6 +124,20 @@ class PythonTest(RecordTest):
                 for seconds in said:
                     self.assertAlmostEqual(float(seconds), 0.4, delta=0.05)
 
+    def test_what_is_left_out_is_said_once(self):
+        path = compile_extension('native_threads', self.directory)
+        result = self.record(
+            '-o', 'p.pb.gz', '-c', 'import ctypes, os, work\n'
+            'if not os.fork():\n'
+            '    work.work()\n'
+            '    os._exit(0)\n'
+            'os.wait()\n'
+            f'ctypes.CDLL({path!r}).compute_in_a_thread(400)\n')
+        self.assertRegex(
+            result.err, r'Not in it: 0\.\d\d s CPU of child processes; .* in '
+            r'the name\. Nor 0\.\d\d s CPU of threads that run no Python\. '
+            'Look: ')
+
     def test_a_signal_is_the_programs(self):
         process = self.start('-q', '-o', 'p.pb.gz', '-c',
                              'print("ready", flush=True); '
