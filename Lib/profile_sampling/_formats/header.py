@@ -20,6 +20,9 @@ _WALL = 'wall_ns'
 _ACHIEVED = 0.75
 # Of the CPU time.
 _COUNTING_SHARE = 0.1
+# Without a CPU, of the time that threads wanted one; and so much of it.
+_STARVED, _LEAST_WAIT_NS = 0.05, 50_000_000
+_WANTED = 'running', 'native', 'gc', 'cpu_wait'
 # What faults() are in short.
 LOST, BUSY, COSTLY = 'samples lost', 'machine was busy', 'high cost'
 # What quality() may say, in short, the share from which on it does harm, and
@@ -199,7 +202,12 @@ def faults(tables, sites):
     if lost:
         yield LOST, ', '.join(lost)
     achieved = facts['achieved_hz']
-    if achieved and achieved < _ACHIEVED * tables.rate_hz:
+    starved = _starved(tables, sites)
+    if starved >= _STARVED:
+        yield BUSY, (f'the machine was busy: threads got no CPU for '
+                     f'{100 * starved:.1f} % of the time that they wanted '
+                     'one; CPU time does not depend on that: --value cpu')
+    elif achieved and achieved < _ACHIEVED * tables.rate_hz:
         yield BUSY, (f'the machine was busy, with {achieved:,} of '
                       f'{tables.rate_hz:,} samples a second: profile again '
                       'when it is not')
@@ -212,6 +220,16 @@ def faults(tables, sites):
         yield COSTLY, (f'counting calls took {100 * cost:.1f} % of the CPU '
                        'time, of functions that are called often: without '
                        'calls= it takes none')
+
+
+def _starved(tables, sites):
+    """Return for what share of the time that threads wanted a CPU they got
+    none."""
+    wait = _state(sites, 'cpu_wait')
+    if (tables.value_types[tables.own].unit != 'nanoseconds'
+            or wait < _LEAST_WAIT_NS):
+        return 0.0
+    return wait / sum([_state(sites, state) for state in _WANTED])
 
 
 def losses(tables):

@@ -255,6 +255,22 @@ class WidthTest(unittest.TestCase):
         self.assertTrue(report(b).endswith(
             '\n36 more lines under 0.5 %, 3.6 % in all\n'))
 
+    def test_quality_is_not_good_where_the_machine_was_busy(self):
+        # 5 % of the time that threads wanted a CPU, waits not counted.
+        for wait_ms, ms, is_busy in (
+                (100, 1900, True), (100, 2000, False), (40, 400, False)):
+            b = Builder()
+            b.sample('a.f', count=ms, wall_ns=ms * 1_000_000)
+            b.sample('a.f [CPU wait]', wall_ns=wait_ms * 1_000_000,
+                     state='cpu_wait')
+            b.sample('a.f C:time.sleep [waiting]', wall_ns=10 ** 11,
+                     state='waiting')
+            text = report(b, width=200)
+            self.assertEqual('\nQuality: good\n' in text, not is_busy, text)
+            self.assertEqual(
+                '\nQuality: the machine was busy: threads got no CPU for 5.0 %'
+                ' of the time that they wanted one; ' in text, is_busy)
+
     def test_quality_says_what_helps(self):
         b = Builder(stats={'captures': 100, 'captures_biased': 10,
                            'overhead_capture_ns': 10_000_000})
