@@ -10,6 +10,10 @@ from profile_sampling._data.values import MODES, NAMES
 MAX_RATE_HZ = 10_000
 MAX_DEPTH_FRAMES = 16_384
 MAX_DURATION_S = 999_999_999
+# What others call a profile of memory, and what is said of it.
+MEMORY_MODES = 'memory', 'mem', 'alloc'
+NO_MEMORY = ('there are no profiles of memory: stat says how much a program '
+             'used, and tracemalloc or memray which lines')
 
 
 def with_hints(function):

@@ -4,23 +4,23 @@ This file owns what is said of them: one sentence with what there is instead.
 It must not know which words there are.
 """
 
+from profile_sampling._options import MEMORY_MODES, NO_MEMORY
+
 _RUNNING = ('a process that runs cannot be reached: start it with python -X '
             'sampleprof, or by record')
 _LIVE = ('a profile is shown when it is written: python -X sampleprof, then '
          'report')
-_MEMORY = ('there are no profiles of memory: stat says how much a program '
-           'used, and tracemalloc or memray which lines')
 _PAGE = 'a page with a flame graph: report --html FILE'
 _SHOW = 'to look at a profile: report FILE'
 
 _COMMANDS = {
     'attach': _RUNNING, 'dump': _RUNNING, 'top': _LIVE, 'live': _LIVE,
-    'watch': _LIVE, 'memory': _MEMORY, 'alloc': _MEMORY,
+    'watch': _LIVE, 'memory': NO_MEMORY, 'alloc': NO_MEMORY,
     'flame': _PAGE, 'flamegraph': _PAGE, 'view': _SHOW, 'open': _SHOW,
     'show': _SHOW}
 _OPTIONS = {
     '--pid': _RUNNING, '-p': _RUNNING, '--attach': _RUNNING,
-    '--live': _LIVE, '--memory': _MEMORY, '--alloc': _MEMORY,
+    '--live': _LIVE, '--memory': NO_MEMORY, '--alloc': NO_MEMORY,
     '--native': 'C functions have their names without it',
     '-n': 'C functions have their names without it',
     '--subprocesses': 'child processes leave profiles of their own, and '
@@ -29,7 +29,6 @@ _OPTIONS = {
     '--flame': _PAGE, '--flamegraph': _PAGE, '--html': _PAGE,
     '--interval': 'samples are given per second: --rate HZ',
     '-i': 'samples are given per second: --rate HZ'}
-_VALUES = {'memory': _MEMORY, 'mem': _MEMORY, 'alloc': _MEMORY}
 
 
 def of_command(name):
@@ -43,8 +42,8 @@ def of_option(text):
 
 
 def of_value(name):
-    """Return what is said of a kind of values, or of a mode, or None."""
-    return _VALUES.get(name)
+    """Return what is said of a kind of values, or None."""
+    return NO_MEMORY if name in MEMORY_MODES else None
 
 
 def _said(what, name, known):

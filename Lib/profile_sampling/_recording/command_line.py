@@ -26,7 +26,7 @@ from profile_sampling._data.counts import (
     MODES as COUNT_MODES, OFF, QUERIES)
 from profile_sampling._data.values import MODES, NAMES, printable
 from profile_sampling._options import (
-    MAX_DEPTH_FRAMES, MAX_DURATION_S, MAX_RATE_HZ)
+    MAX_DEPTH_FRAMES, MAX_DURATION_S, MAX_RATE_HZ, MEMORY_MODES, NO_MEMORY)
 from profile_sampling._recording import at_exit
 from profile_sampling._recording.ledger import Ledger, start_of
 
@@ -107,6 +107,8 @@ def _read(text):
                     else value)
         elif place:
             raise _wrong_word('no KEY=VALUE:', item, ', '.join(_KEYS))
+        elif item in MEMORY_MODES:
+            raise _Refused(f"unknown mode '{item}': {NO_MEMORY}")
         elif item not in _MODES:
             raise _wrong_word('unknown mode', item, 'wall, cpu or off')
         else:
