@@ -22,20 +22,30 @@ def run_in(directory, max_bytes):
     tables = load(path, max_bytes)
     its = [(path, tables)]
     run, begin_ns = tables.meta.get(RUN), tables.start_time_ns
+    sessions = {_session(tables)}
     for mtime_ns, path in others if run else ():
         # Whoever ended before all of these began is of another run.
         if mtime_ns < begin_ns:
             break
         tables = _loaded(path, max_bytes)
-        if tables is not None and tables.meta.get(RUN) == run:
+        # A copy of a profile, or a part, is of the same session.
+        if (tables is not None and tables.meta.get(RUN) == run
+                and _session(tables) not in sessions):
             its.append((path, tables))
+            sessions.add(_session(tables))
             begin_ns = min(begin_ns, tables.start_time_ns)
     if len(its) > 1:
-        tables = summed(its, max_bytes)
         # Only the first process knows its command.
+        meta = {}
         for _, one in its:
-            tables = tables.with_facts(meta=one.meta | tables.meta)
+            meta |= one.meta
+        del meta[RUN]
+        tables = summed(its, max_bytes).with_facts(meta=meta)
     return [path for path, _ in its], tables
+
+
+def _session(tables):
+    return tables.pid, tables.start_time_ns
 
 
 def _loaded(path, max_bytes):

@@ -17,7 +17,8 @@ from profile_sampling._data.numbering import frame_numbers, number_of
 from profile_sampling._data.schema import LABELS, NODES, THREADS, of_rows
 from profile_sampling._data.tables import function_row, thread_row
 from profile_sampling._data.trees import Tree
-from profile_sampling._data.values import EMPTY_LABELS, LEVEL, NOT_KNOWN
+from profile_sampling._data.values import (
+    EMPTY_LABELS, LEVEL, NOT_KNOWN, RUN)
 
 MAX_BYTES = 512 << 20
 # Between the versions of Python in which the profiles were taken.
@@ -212,7 +213,10 @@ class Merger:
             'depth_frames': self._depth_frames, 'names': self._names,
             'start_time_ns': start_time_ns, 'covered': covered,
             'python_version': _AND.join(sorted(filter(None, self._versions))),
-            'stats': self._stats, 'meta': self._meta,
+            'stats': self._stats,
+            # A sum is no process of a run.
+            'meta': {name: text for name, text in self._meta.items()
+                     if name != RUN},
             'is_recorded_here': self._are_recorded_here,
             'origins': self._origins, 'has_mine': self._has_mine,
             'keys': tuple(self._keys), 'value_types': tuple(self._types),

@@ -165,7 +165,15 @@ class ReportTest(CommandLineTest):
                 ['2', '4'])
         path = os.path.join(self.directory, 'all.pb')
         self.assertEqual(self.run_cli('report', '-o', path)[0], 0)
-        self.assertEqual(Profile.load(path).meta['command'], 'serve')
+        self.assertEqual(Profile.load(path).meta, {'command': 'serve'})
+        # Neither the sum nor a copy is one more process.
+        copy = os.path.join(self.directory, 'copy.pb.gz')
+        Profile.load(os.path.join(self.directory, 'child.pb.gz')).save(copy)
+        os.utime(path, (11, 11))
+        os.utime(copy, (9000, 9000))
+        status, out, err = self.run_cli('report')
+        self.assertIn('2 processes: copy.pb.gz and 1 more\n', err)
+        self.assertIn(b'wall 2.00s', out)
 
     def test_several_files(self):
         for name in 'abc':
@@ -260,7 +268,8 @@ class ReportTest(CommandLineTest):
                  ['report', 'nothing']),
                 (1, r'cannot read a\\nb\\x1b: No such file',
                  ['report', 'a\nb\x1b']),
-                (2, 'there is no profile in dir; name a FILE', ['report', 'dir']),
+                (2, 'there is no profile in dir; name a FILE',
+                 ['report', 'dir']),
                 (1, 'bad: is cut off', ['report', 'bad']),
                 (1, 'cannot write no/o.txt: No such file',
                  ['report', 'p.pb.gz', '-o', 'no/o.txt']),
