@@ -103,9 +103,9 @@ class RoundTripTest(unittest.TestCase):
                 self.assertIn(b'Time line: ', with_line)
             elif format == 'profile-json':
                 plain, with_line = json.loads(plain), json.loads(with_line)
-                self.assertIsNone(plain['profile'].pop('timeline'))
+                self.assertIsNone(plain.pop('timeline'))
                 self.assertEqual(
-                    with_line['profile'].pop('timeline')['time_ns'],
+                    with_line.pop('timeline')['time_ns'],
                     list(profile.timeline.time_ns))
                 self.assertEqual(with_line, plain)
             else:

@@ -276,7 +276,7 @@ class SnapshotsTest(SessionTest):
             if n:
                 down(n - 1, ns)
             else:
-                tick(ns, 0)
+                tick(ns, ns)
         with manual() as session:
             for i in range(1, 60):
                 down(5, i)
