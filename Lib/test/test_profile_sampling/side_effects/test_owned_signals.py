@@ -3,6 +3,7 @@
 PITFALLS L2.  They behave to the byte as they do without the profiler.
 """
 
+import ctypes
 import os
 import shutil
 import signal
@@ -13,7 +14,8 @@ import unittest
 from ..support.compiling import words
 from ..support.go_tool import GO
 from ..support.sessions import (
-    OPTION, SANITIZER, ProgramTest, environment, on_stack)
+    OPTION, SANITIZER, ProgramTest, Session, _profile, environment, on_stack)
+from ..support.work import busy
 
 BURN = '''
 import ctypes, os, select, signal, struct, sys, threading, time
@@ -233,6 +235,28 @@ class OwnedTest(OwnerTest):
     def test_asking_for_the_handler_changes_nothing(self):
         profile = self.check(ASKED)
         self.assertEqual(profile.stats['signals_moved'], 0)
+
+    def test_taken_by_c_in_the_middle_of_a_run(self):
+        # Not one of ours gets to its handler, and ticks go on.
+        libc = ctypes.PyDLL(None)
+        libc.signal.restype = ctypes.c_void_p
+        libc.signal.argtypes = ctypes.c_int, ctypes.c_void_p
+        self.addCleanup(os.umask, os.umask(0o22))
+        with Session(rate_hz=1000) as session:
+            busy(0.1)
+            # Its handler is umask(SIGURG).
+            before = libc.signal(signal.SIGURG, ctypes.cast(
+                libc.umask, ctypes.c_void_p).value)
+            captures = _profile.stats()['captures']
+            masks = set()
+            for _ in range(20):
+                busy(0.05)
+                masks.add(os.umask(0o22))
+            captures = _profile.stats()['captures'] - captures
+            libc.signal(signal.SIGURG, before)
+        self.assertEqual(masks, {0o22})
+        self.assertGreater(captures, 300)
+        self.assertEqual(session.profile.stats['signals_moved'], 1)
 
     def test_taken_by_c_while_ours_is_pending(self):
         result = self.run_python('-c', TAKEN_WHILE_PENDING)

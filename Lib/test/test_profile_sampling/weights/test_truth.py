@@ -5,9 +5,11 @@ the thread's own CPU clock where the machine's load could change it.  Shares
 are compared, not speeds.
 """
 
+import random
 import threading
 import time
 import unittest
+from collections import Counter
 
 from ..support.sessions import (
     SANITIZER, THOROUGH, Session, SessionTest, _profile, medians, names,
@@ -44,6 +46,24 @@ class LinesTest(SessionTest):
                 s.stack[0].function.qualname, s.stack[0].line))]
         [found] = medians(run)
         self.assertGreater(found, 0.95 if SANITIZER else 0.99)
+
+    def test_equal_calls_that_keep_the_gil(self):
+        # PITFALLS T50.  Sixteen lines that call sorted(), some 20 ms each: one
+        # tick that goes wrong loses none of them.
+        lines, rng = 16, random.Random(3)
+        namespace = {'numbers': [rng.random() for _ in range(60_000)]}
+        exec('def work():\n' + '    sorted(numbers)\n' * lines, namespace)
+        for _ in range(3):
+            with Session(mode='cpu', rate_hz=5000) as session:
+                namespace['work']()
+            cpu_ns = Counter()
+            for sample in own(session.profile):
+                for frame in sample.stack:
+                    if frame.function.qualname == 'work':
+                        cpu_ns[frame.line] += sample.cpu_ns
+            mean_ns = sum(cpu_ns.values()) / lines
+            self.assertEqual(len(cpu_ns), lines)
+            self.assertGreater(min(cpu_ns.values()), mean_ns / 2)
 
     def test_two_operators(self):
         # Two lines whose lengths are measured: the shares agree.  Calls of
