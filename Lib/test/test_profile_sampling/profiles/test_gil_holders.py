@@ -4,7 +4,7 @@ import unittest
 
 from profile_sampling import Profile
 from profile_sampling._formats.pprof import (
-    reader as _pprof_read, writer as _pprof)
+    MARK, reader as _pprof_read, writer as _pprof)
 
 from ..support.builders import Builder, facts_of
 from ..support.wire import message
@@ -91,12 +91,14 @@ class ValuesTest(unittest.TestCase):
 
 
 def file_with_holder(text, place):
-    """A message of a sample that waits for the GIL, without functions."""
+    """A message of ours of a sample that waits for the GIL, of which a tool
+    has dropped the functions."""
     strings = ['', 'wall', 'nanoseconds', 'state', 'gil wait',
-               'gil holder', text, 'gil holder place', place]
+               'gil holder', text, 'gil holder place', place, MARK]
     labels = [message((1, key), (2, value if strings[value] else 0))
               for key, value in ((3, 4), (5, 6), (7, 8))
               if strings[value] is not None]
     sample = message((2, [5]), *[(3, label) for label in labels])
     return message((1, message((1, 1), (2, 2))), (2, sample),
+                   (13, len(strings) - 1),
                    *[(6, string or '') for string in strings])

@@ -234,7 +234,9 @@ class UsersTest(RestrictedTest):
             restrictions.with_limit(resource.RLIMIT_SIGPENDING, 0),
             option=OPTION + ',signal=64')
         self.assertIn(LATE, line)
-        self.assertEqual(profile.stats['captures'], 0)
+        # But for those of runs that ended before it was sent.
+        self.assertLessEqual(profile.stats['captures'],
+                             profile.stats['signals_overdue'])
         self.check_times(profile)
 
 
