@@ -256,6 +256,20 @@ forget_code(void *extra)
     }
 }
 
+/* Space for our number alone: when a code object dies that has space for those
+   of others, too, their functions are called, with NULL, and may be gone. */
+static int
+set_extra(struct _sampling_calls *calls, PyCodeObject *code, void *record)
+{
+    PyInterpreterState *interp = _PyInterpreterState_GET();
+    Py_ssize_t num_users = interp->co_extra_user_count;
+    interp->co_extra_user_count = calls->extra_index + 1;
+    int err = PyUnstable_Code_SetExtra((PyObject *)code, calls->extra_index,
+                                       record);
+    interp->co_extra_user_count = num_users;
+    return err;
+}
+
 static struct _sampling_counted *
 counted_of(struct _sampling_calls *calls, PyCodeObject *code,
            PyObject *globals)
@@ -272,9 +286,7 @@ counted_of(struct _sampling_calls *calls, PyCodeObject *code,
         return NULL;
     }
     record->code = code;
-    if (PyUnstable_Code_SetExtra((PyObject *)code, calls->extra_index,
-                                 record) < 0)
-    {
+    if (set_extra(calls, code, record) < 0) {
         forget_code(record);
         return NULL;
     }

@@ -362,17 +362,6 @@ _PySampling_ClockForget(void)
     }
 }
 
-/* A thread is to get ticks. */
-void
-_PySampling_ClockWake(void)
-{
-    if (_Py_atomic_load_int(&STATE->clock_rests)
-        && _Py_atomic_exchange_int(&STATE->clock_rests, 0))
-    {
-        _PySampling_WakeUpSampler();
-    }
-}
-
 /* A tick of a manual session. */
 void
 _PySampling_ClockTick(void)

@@ -31,13 +31,15 @@ extern void _PySampling_ClockRevive(void);
 // Leaves the signal to the program and takes another.
 extern void _PySampling_ClockLeaveSignal(void);
 // Called without it.
-extern void _PySampling_ClockWake(void);
 extern void _PySampling_ClockStop(_PySampling_Thread *caller);
 extern void _PySampling_ClockRest(_PySampling_Thread *caller);
 extern void _PySampling_ClockSetPeriod(uint64_t period_ns);
 extern void _PySampling_ClockForget(void);
 // The clock has a thread of its own: the session is not manual.
 extern int _PySampling_ClockHasThread(void);
+
+// clock/wakeup.c.  With the mutex or without.
+extern void _PySampling_ClockWake(void);
 
 // clock/tick.c.  With runtime->sampling.mutex.  The thread gets ticks from now
 // on, or no more.

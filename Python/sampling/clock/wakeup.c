@@ -80,3 +80,14 @@ _PySampling_WakeUpSampler(void)
     syscall(FUTEX, &STATE->clock_wakeups, FUTEX_WAKE_PRIVATE, 1, NULL,
             NULL, 0);
 }
+
+/* A thread is to get ticks. */
+void
+_PySampling_ClockWake(void)
+{
+    if (_Py_atomic_load_int(&STATE->clock_rests)
+        && _Py_atomic_exchange_int(&STATE->clock_rests, 0))
+    {
+        _PySampling_WakeUpSampler();
+    }
+}
