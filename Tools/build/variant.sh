@@ -127,6 +127,8 @@ build_variant() {
     [ -x "build/$variant/python" ] ||
         say "building $variant in build/$variant (some minutes; the" \
             "compiler's messages go to $log)"
+    # configure has made folders for objects; there may be new ones since.
+    find Python/sampling -type d | sed "s|^|build/$variant/|" | xargs mkdir -p
     # The jobs are ours to count, not those of a make above.
     unset MAKEFLAGS MFLAGS MAKELEVEL
     # Unquoted: none, and "make" builds all.
