@@ -381,9 +381,10 @@ class TypesTest(SessionTest):
         for sample in own(session.profile):
             for frame in sample.stack:
                 found[frame.function.name] += sample.cpu_ns
+        # Four standard deviations of 20,000 samples.
         self.assertAlmostEqual(
             found['re.Pattern.match'] / total_ns, heavy_ns / total_ns,
-            delta=0.01)
+            delta=0.015)
         # Else the share says nothing.  It is about a half, but Python code may
         # be ten times slower (sanitizers) while this C code is not.
         self.assertGreater(heavy_ns / total_ns, 0.05)
