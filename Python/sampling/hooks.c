@@ -14,6 +14,7 @@
 #include "pycore_tstate.h"            // _PyThreadStateImpl
 
 #include "clock/clock.h"
+#include "native/native.h"            // _PySampling_KeepCall()
 #include "sample/buffer.h"            // _PySampling_HasCaptures()
 #include "sample/sample.h"
 #include "session/session.h"
@@ -221,6 +222,11 @@ begin_run(PyThreadState *tstate, _PySampling_Thread *thread)
         _PySampling_RecordNote(tstate, thread, _PySampling_STATE_OF(word),
                                _PySampling_WallNow());
         _PySampling_LEAVE_HOOK(thread);
+    }
+    if (thread->overdue.after_ns != 0) {
+        _PySampling_KeepCall(
+            thread->is_yielding ? NULL : tstate->current_frame,
+            &thread->resumed);
     }
     thread->is_yielding = 0;
     _PySampling_RunBegin(thread,

@@ -32,7 +32,7 @@ struct _sampling_account {
 
 /* The evaluation stack of a thread in a call, by which the call is named when
    the thread comes to a safepoint: then it is over.  Read by the sampler
-   thread, of a thread that sleeps with the GIL. */
+   thread, of a thread that sleeps with the GIL, or kept by the thread. */
 #define _PySampling_CALL_OPERANDS 16
 
 struct _sampling_call {
@@ -132,6 +132,7 @@ struct _sampling_thread {
     uint64_t waiting_since_ns;
     uint64_t waiting_since_tick;
     struct _sampling_call sleeper;  // what it slept in
+    struct _sampling_call resumed;  // what its run began in: see overdue
     // Owner: the sampler thread.
     int sleepy_ticks;           // it slept with the GIL lately
     int is_probed;              // that is what the kernel said

@@ -258,6 +258,23 @@ _PySampling_CaptureCallee(PyInterpreterState *interp,
     }
 }
 
+void
+_PySampling_KeepCall(_PyInterpreterFrame *frame, struct _sampling_call *call)
+{
+    call->frame = NULL;
+    if (frame == NULL || frame->owner == FRAME_OWNED_BY_CSTACK) {
+        return;
+    }
+    PyCodeObject *code = (PyCodeObject *)frame->f_executable;
+    int num_operands =
+        Py_MIN(code->co_stacksize, _PySampling_CALL_OPERANDS);
+    memset(call->operands, 0, sizeof(call->operands));
+    memcpy(call->operands, frame->localsplus + code->co_nlocalsplus,
+           (size_t)num_operands * sizeof(PyObject *));
+    call->instr = frame->instr_ptr;
+    call->frame = frame;
+}
+
 _PySampling_RACES _PyInterpreterFrame *
 _PySampling_ReadSleeper(PyThreadState *tstate,
                         struct _sampling_call *sleeper)

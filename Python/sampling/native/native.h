@@ -155,6 +155,11 @@ _PySampling_CaptureCallee(PyInterpreterState *interp,
                           const struct _sampling_call *call,
                           _PySampling_Frame *out);
 
+// Keeps the evaluation stack of this thread, whose leaf is `frame`, for a time
+// when the call that it is in is over.
+extern void _PySampling_KeepCall(struct _PyInterpreterFrame *frame,
+                                 struct _sampling_call *call);
+
 // On the sampler thread: copies the evaluation stack of a thread that sleeps,
 // all but `sleeper->frame`, which is returned; NULL: it cannot be read.  What
 // is copied is right if the thread has slept on meanwhile.

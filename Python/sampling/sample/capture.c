@@ -43,6 +43,17 @@
    do not count. */
 #define SURE_TICKS 16
 
+/* At the first safepoint of a run that began in C: the call is over, but what
+   is due is due since it was under way.  NULL: the leaf is in no such call. */
+static const struct _sampling_call *
+call_that_was_resumed(const _PySampling_Thread *thread,
+                      const _PyInterpreterFrame *frame,
+                      const _Py_CODEUNIT *instr)
+{
+    return frame != NULL && thread->resumed.frame == frame
+        && thread->resumed.instr == instr ? &thread->resumed : NULL;
+}
+
 /* Runs in the signal handler, on the thread, or at a safepoint.  `now` is what
    its two clocks say. */
 static int
@@ -90,14 +101,18 @@ capture(PyThreadState *tstate, _PySampling_Thread *thread,
             .instr = instr,
             .context = tstate->context,
         };
+        const struct _sampling_call *call = is_in_c ? NULL
+            : call_that_was_resumed(thread, frame, instr);
         struct _sampling_walk w = {
             .interp = tstate->interp,
             .slots = buffer->slots,
             .names = _PyRuntime.sampling.options.names,
+            .call = call,
             .out = buffer->frames + buffer->used,
         };
         int walked = _PySampling_Walk(&w, thread, frame,
-                                      buffer->depth_frames, is_in_c);
+                                      buffer->depth_frames,
+                                      is_in_c || call != NULL);
         assert(w.num_entries <= _PySampling_MaxEntries(buffer->depth_frames));
         last->depth = w.num_entries;
         thread->skip_ticks = walked / FRAMES_PER_SKIPPED_TICK;
@@ -225,6 +240,7 @@ _PySampling_CaptureOverdue(PyThreadState *tstate, _PySampling_Thread *thread,
         now.cpu_ns = _PySampling_CpuNow(thread);
         (void)capture(tstate, thread, now, (struct _sampling_time){0}, 0,
                       is_in_c);
+        thread->resumed.frame = NULL;
     }
 }
 

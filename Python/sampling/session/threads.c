@@ -187,6 +187,7 @@ register_thread(PyThreadState *tstate, uint64_t wall_ns)
     thread->sleepy_ticks = 0;
     thread->span = (struct _sampling_time){0};
     thread->overdue = (struct _sampling_overdue){0};
+    thread->resumed.frame = NULL;
     // It may have yielded to who ended the session before.
     thread->is_yielding = 0;
     thread->gc_generation = -1;
