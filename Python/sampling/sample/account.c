@@ -14,9 +14,6 @@
 /* A part of a note that is less of it has no record of its own. */
 #define LEAST_PART 32
 
-/* More than a tick takes from a thread whose CPU it shares. */
-#define NO_CPU_NS 150000
-
 
 /* Atomic for a thread of another GIL that ends the session. */
 static void
@@ -63,12 +60,10 @@ _PySampling_AccountOnCpu(_PySampling_Thread *thread, uint64_t span_ns,
     uint64_t run_ns = cpu_ns - Py_MIN(cpu_ns, tick_cpu_ns);
     // Neither asleep nor on a CPU: it waits for one.
     int has_none = tick_cpu_ns != 0 && run_ns < wall_ns / 2
-        && wall_ns - run_ns > NO_CPU_NS;
+        && wall_ns - run_ns > _PySampling_TICK_TAKES_NS;
     uint64_t on_ns = is_asleep || has_none ? 0 : first_ns;
-    uint64_t from_ns = thread->tick.at_ns;
-    if (tick_cpu_ns != 0 && until_ns > from_ns) {
-        uint64_t burnt_ns = cpu_ns - Py_MIN(cpu_ns, tick_cpu_ns);
-        double part = (double)burnt_ns / (double)(until_ns - from_ns);
+    if (tick_cpu_ns != 0 && wall_ns != 0) {
+        double part = (double)run_ns / (double)wall_ns;
         on_ns += (uint64_t)(Py_MIN(part, 1.0) * (double)(span_ns - first_ns));
     }
     return on_ns < span_ns / LEAST_PART ? 0

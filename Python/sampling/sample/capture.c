@@ -36,9 +36,6 @@
 /* What takes longer than this is maybe not the capture alone. */
 #define MAX_CAPTURE_NS 100000
 
-/* More than a tick takes from a thread whose CPU it shares. */
-#define TICK_TAKES_NS 150000
-
 /* After a tick that surely found the thread on a CPU, so many that are not sure
    do not count. */
 #define SURE_TICKS 16
@@ -161,7 +158,7 @@ was_on_cpu(const _PySampling_Thread *thread)
         thread->tick.at_ns - Py_MIN(thread->tick.at_ns, a->wall_ns);
     uint64_t cpu_ns =
         thread->tick.cpu_ns - Py_MIN(thread->tick.cpu_ns, a->cpu_ns);
-    return wall_ns < cpu_ns + TICK_TAKES_NS;
+    return wall_ns < cpu_ns + _PySampling_TICK_TAKES_NS;
 }
 
 /* Did the tick find the thread on a CPU?  Of a thread that has one beside the

@@ -360,6 +360,17 @@ record_left(struct _sampling_tables *tables, _PySampling_Thread *thread,
     record_weighed(&place, with, run);
 }
 
+/* What its clocks say up to now is for the samples that wait. */
+static void
+weigh_spent(_PySampling_Thread *thread, uint64_t now_ns)
+{
+    if (_PySampling_OpenTables(thread) != NULL) {
+        _PySampling_Weigh(thread, NULL, _PySampling_AccountSpent(
+            thread, now_ns, _PySampling_CpuNow(thread)));
+        _PySampling_CloseTables();
+    }
+}
+
 /* What waits is the program's, even if the thread serves a subscriber now. */
 static void
 weigh_all(_PySampling_Thread *thread, int state)
@@ -394,10 +405,8 @@ _PySampling_RecordAll(_PySampling_Thread *thread, uint64_t now_ns)
     if (state >= _PySampling_DETACHED) {
         _PySampling_RecordNote(thread->tstate, thread, state, now_ns);
     }
-    else if (_PySampling_OpenTables(thread) != NULL) {
-        _PySampling_Weigh(thread, NULL, _PySampling_AccountSpent(
-            thread, now_ns, _PySampling_CpuNow(thread)));
-        _PySampling_CloseTables();
+    else {
+        weigh_spent(thread, now_ns);
     }
     weigh_all(thread, state);
     _PySampling_LEAVE_HOOK(thread);
@@ -431,11 +440,7 @@ _PySampling_RecordExclude(_PySampling_Thread *thread,
     }
     uint64_t now_ns = _PySampling_WallNow();
     (void)_PySampling_RunTakeSpan(thread, now_ns, now_ns);
-    if (_PySampling_OpenTables(thread) != NULL) {
-        _PySampling_Weigh(thread, NULL, _PySampling_AccountSpent(
-            thread, now_ns, _PySampling_CpuNow(thread)));
-        _PySampling_CloseTables();
-    }
+    weigh_spent(thread, now_ns);
     _Py_atomic_store_int_relaxed(&thread->excluded, excluded);
 }
 

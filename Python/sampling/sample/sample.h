@@ -59,6 +59,9 @@ extern uint32_t _PySampling_CallerNode(PyThreadState *tstate,
 extern uint32_t _PySampling_RootNode(PyThreadState *tstate,
                                      _PySampling_Thread *thread);
 
+// More than a tick takes from a thread whose CPU it shares.
+#define _PySampling_TICK_TAKES_NS 150000
+
 // sample/account.c.
 extern void _PySampling_AccountStart(_PySampling_Thread *thread,
                                      uint64_t wall_ns);
