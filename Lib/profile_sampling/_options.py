@@ -83,15 +83,20 @@ def signal_number(signal):
     return integer('signal', signal, _signal.NSIG - 1)
 
 
+def _choice(name, value, known):
+    """Return the text *value*, which has to be one of those known."""
+    if not isinstance(value, str):
+        raise TypeError(f'{name} must be a str, not {type(value).__name__}')
+    if value not in known:
+        raise ValueError(f'{name} must be '
+                         f'{", ".join(map(repr, known[:-1]))} or '
+                         f'{known[-1]!r}, not {value!r}')
+    return value
+
+
 def names_bits(names):
     """Return the bits by which the core knows what to name."""
-    if not isinstance(names, str):
-        raise TypeError(f'names must be a str, not {type(names).__name__}')
-    if names not in NAMES:
-        raise ValueError('names must be '
-                         f'{", ".join(map(repr, NAMES[:-1]))} or '
-                         f'{NAMES[-1]!r}, not {names!r}')
-    return NAMES.index(names)
+    return NAMES.index(_choice('names', names, NAMES))
 
 
 def integer(name, value, maximum):
@@ -105,12 +110,4 @@ def integer(name, value, maximum):
 
 def checked_calls(calls):
     """Return what of calls is to be counted, as a text."""
-    if calls is None:
-        return OFF
-    if not isinstance(calls, str):
-        raise TypeError(f'calls must be a str, not {type(calls).__name__}')
-    if calls not in COUNT_MODES:
-        raise ValueError('calls must be '
-                         f'{", ".join(map(repr, COUNT_MODES[:-1]))} or '
-                         f'{COUNT_MODES[-1]!r}, not {calls!r}')
-    return calls
+    return OFF if calls is None else _choice('calls', calls, COUNT_MODES)
