@@ -125,10 +125,12 @@ class GILHolder:
     function: Function
     line: int
     callee: Function | None
+    site: Frame | None
     def __init__(self, thread: Thread | None,
                  function: Function,
                  line: int,
-                 callee: Function | None) -> None: ...
+                 callee: Function | None,
+                 site: Frame | None = None) -> None: ...
     @property
     def name(self) -> str: ...
 

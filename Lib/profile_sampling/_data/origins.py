@@ -13,7 +13,7 @@ regular expressions, which a program that ends need not have imported.
 import os
 import sys
 
-from profile_sampling._data.values import IDLE, NOWHERE
+from profile_sampling._data.values import IDLE, MINE, NOWHERE, code_of
 
 _PACKAGES = '/site-packages/', '/dist-packages/'
 _FROZEN = '<frozen '
@@ -26,7 +26,8 @@ _KNOWN = frozenset({
     'concurrent.futures.thread', 'dataclasses', 'enum', 'json.decoder',
     'json.encoder', 'logging', 're', 'runpy', 'selectors', 'socketserver',
     'subprocess', 'threading', 'typing', 'unittest.case'})
-PACKAGES, STDLIB, MINE = ORIGINS = 'packages', 'stdlib', 'mine'
+PACKAGES, STDLIB = 'packages', 'stdlib'
+ORIGINS = PACKAGES, STDLIB, MINE
 # Of all time: if less is mine, lines of libraries say more.
 _HARDLY_MINE = 0.01
 
@@ -72,13 +73,6 @@ def guessed(functions):
     scripts = {f'{path[:end]}/bin/' for _, path in python
                if (end := _library_at(path)) >= 0}
     return Installed(tuple(folders - {None}), tuple(scripts), False)
-
-
-def code_of(function):
-    """Return what has an origin: a file, or what was generated for a module.
-    """
-    path = function.filename
-    return f'{function.module}:{path}' if path[:1] == '<' else path
 
 
 def decide(functions, installed):

@@ -15,8 +15,8 @@ from itertools import compress
 from profile_sampling._data import lives, schema, stacks
 from profile_sampling._data.schema import CORE_KEYS, Schema
 from profile_sampling._data.values import (
-    COUNT, FUNCTION_KINDS, NAMES, NOT_KNOWN, STATES, Frame, Function,
-    Thread, gil_holder, label_set, unique_value_types, value_named)
+    COUNT, FUNCTION_KINDS, MINE, NAMES, NOT_KNOWN, STATES, Frame, Function,
+    Thread, code_of, gil_holder, label_set, unique_value_types, value_named)
 
 # Columns of the packed tables, and their item types (see memoryview.cast).
 _FRAME, FRAME_COLUMNS = 'i', 5     # function, line, column, offset, opcode
@@ -352,9 +352,12 @@ class Tables:
         """Return the GILHolder of two columns of a sample, or None."""
         if not node:
             return None
+        stack = self.stack(node)
+        site = next((frame for frame in stack
+                     if frame.function.kind == 'python'
+                     and self.origins[code_of(frame.function)] == MINE), None)
         return gil_holder(
-            None if thread == NOT_KNOWN else self.threads[thread],
-            self.stack(node))
+            None if thread == NOT_KNOWN else self.threads[thread], stack, site)
 
     def frame_tuples(self):
         """Iterate over (function, line, column, offset, opcode)."""

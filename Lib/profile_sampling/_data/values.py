@@ -34,6 +34,8 @@ OPCODES = NAMES.index('opcodes')
 # not known, and both for samples that are no wait for it.
 NOT_KNOWN = -1
 NOBODY = -1, 0
+# Whose a function is, if it is the program's own; see origins.py.
+MINE = 'mine'
 # Row 0 of labels: parent, key, value, task id.
 EMPTY_LABELS = 0, None, None, 0
 
@@ -252,9 +254,14 @@ class GILHolder(Value):
     line      where in it, 0 when not known
     callee    the C function, operator or pseudo function that it was in, or
               None
+    site      the Frame of the innermost line of the program's own code on the
+              holder's stack; None if there is none, and in batches
     """
 
-    __slots__ = ('thread', 'function', 'line', 'callee')
+    __slots__ = ('thread', 'function', 'line', 'callee', 'site')
+
+    def __init__(self, thread, function, line, callee, site=None):
+        super().__init__(thread, function, line, callee, site)
 
     @property
     def name(self):
@@ -264,11 +271,20 @@ class GILHolder(Value):
         return f'{self.function.name} ({self.callee.name})'
 
 
-def gil_holder(thread, stack):
-    """Return the GILHolder of a place, a stack of one or two frames."""
-    *callees, frame = stack
-    return GILHolder(thread, frame.function, frame.line,
-                     callees[0].function if callees else None)
+def code_of(function):
+    """Return what has an origin: a file, or what was generated for a module.
+    """
+    path = function.filename
+    return f'{function.module}:{path}' if path[:1] == '<' else path
+
+
+def gil_holder(thread, stack, site=None):
+    """Return the GILHolder of a stack: Python functions, and what the
+    innermost calls."""
+    callee, frame = None, stack[0]
+    if frame.function.kind != 'python' and len(stack) > 1:
+        callee, frame = frame.function, stack[1]
+    return GILHolder(thread, frame.function, frame.line, callee, site)
 
 
 def label_set(rows, row):

@@ -24,11 +24,17 @@
 /* Meetings that are kept. */
 #define MAX_MEETINGS 256
 
+/* Innermost Python frames of a holder that are kept: a line of the program's
+   own is below those of the frameworks that called it, and calls into
+   libraries are seldom deeper. */
+#define MAX_PLACE_FRAMES 48
+
 /* Some ticks, one after the other, that found a thread at one place. */
 struct meeting {
     uint64_t first_tick;
     uint32_t thread;            // row in the tables
     uint32_t node;
+    uint32_t place;             // of the node; 0 before somebody asks
 };
 
 struct _sampling_holders {
@@ -103,7 +109,7 @@ _PySampling_HolderSampled(_PySampling_Thread *thread, uint32_t node,
         || last->node != node)
     {
         log->meetings[log->num_meetings++ % MAX_MEETINGS] =
-            (struct meeting){first_tick, thread->thread_index, node};
+            (struct meeting){first_tick, thread->thread_index, node, 0};
     }
 }
 
@@ -118,10 +124,9 @@ is_python(const struct _sampling_tables *tables, uint32_t node)
            == _PySampling_KIND_PYTHON;
 }
 
-/* The stack of at most two frames that says where a stack's leaf is: the
-   innermost Python function at its line, and the C function that it calls.
-   Instructions make no difference: each would have rows of its own with every
-   stack that waits. */
+/* The stack that says where a holder is: its Python functions at their lines,
+   and the C function that the innermost calls.  Instructions make no
+   difference: each would have rows of its own with every stack that waits. */
 static uint32_t
 place_of(struct _sampling_tables *tables, uint32_t node)
 {
@@ -130,11 +135,17 @@ place_of(struct _sampling_tables *tables, uint32_t node)
         callee = node;
         node = tables->nodes[node].parent;
     }
+    uint32_t frames[MAX_PLACE_FRAMES];
+    size_t num_frames = 0;
+    for (; node != 0 && num_frames < MAX_PLACE_FRAMES;
+         node = tables->nodes[node].parent)
+    {
+        frames[num_frames++] = _PySampling_InternLine(
+            tables, tables->nodes[node].frame);
+    }
     uint32_t place = 0;
-    if (node != 0) {
-        place = _PySampling_InternChild(
-            tables, 0, _PySampling_InternLine(tables,
-                                              tables->nodes[node].frame));
+    while (num_frames > 0) {
+        place = _PySampling_InternChild(tables, place, frames[--num_frames]);
     }
     if (callee != 0) {
         place = _PySampling_InternChild(tables, place,
@@ -150,14 +161,14 @@ place_of(struct _sampling_tables *tables, uint32_t node)
 _PySampling_Holder
 _PySampling_HolderAt(_PySampling_Thread *thread, uint64_t tick)
 {
-    const struct _sampling_holders *log = thread->interp->holders;
+    struct _sampling_holders *log = thread->interp->holders;
     struct _sampling_tables *tables = _PyRuntime.sampling.tables;
     uint64_t num = log->epoch == thread->epoch ? log->num_meetings : 0;
     uint64_t oldest = num > MAX_MEETINGS ? num - MAX_MEETINGS : 0;
-    const struct meeting *found = NULL;
+    struct meeting *found = NULL;
     int is_known = oldest == 0;     // or not kept any more
     for (uint64_t i = num; i > oldest; i--) {
-        const struct meeting *m = &log->meetings[(i - 1) % MAX_MEETINGS];
+        struct meeting *m = &log->meetings[(i - 1) % MAX_MEETINGS];
         // The waiter had it last itself until somebody else took it.
         if (m->thread != thread->thread_index) {
             found = m;
@@ -172,6 +183,9 @@ _PySampling_HolderAt(_PySampling_Thread *thread, uint64_t tick)
             .thread = _PySampling_NO_THREAD,
             .node = _PySampling_TablesUnknownPlace(tables)};
     }
+    if (found->place == 0) {
+        found->place = place_of(tables, found->node);
+    }
     return (struct _sampling_holder){
-        .thread = found->thread, .node = place_of(tables, found->node)};
+        .thread = found->thread, .node = found->place};
 }

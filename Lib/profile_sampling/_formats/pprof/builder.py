@@ -86,9 +86,9 @@ class Builder:
                 frames[at] = self._frame(function, line, column, instruction)
                 break
 
-    def holder(self, function, line, callee):
+    def holder(self, places, callee):
         """Return the node of a holder of the GIL."""
-        frames = [self._frame(function, line, 0)]
+        frames = [self._frame(*place, 0) for place in places]
         if callee >= 0:
             frames.append(self._frame(callee, 0, 0))
         return self._tree.node(frames)

@@ -229,26 +229,26 @@ class Encoder:
                                  number=thread.interpreter_id))
         return b''.join(found)
 
-    def _holder(self, leaf):
+    def _holder(self, node):
         """Return the labels of who held the GIL: 'function (callee)', and
-        'file:line' if the function is Python."""
-        root = leaf
-        while self._nodes[2 * root]:
-            root = self._nodes[2 * root]
-        function, line, *_ = self._frame(root)
-        text = function.name
-        if root != leaf:
-            callee, *_ = self._frame(leaf)
-            text = f'{text} ({callee.name})'
-        labels = self._label(label_names.HOLDER, text)
-        if function.kind == 'python':
-            labels += self._label(label_names.HOLDER_PLACE,
-                                  f'{function.filename}:{line}')
+        'file:line' if the function is Python; of its line of mine the same,
+        if that is another."""
+        holder = self._tables.gil_holder(NOT_KNOWN, node)
+        labels = self._place(label_names.HOLDER, holder.name,
+                             label_names.HOLDER_PLACE, holder)
+        site = holder.site
+        if site is not None and (site.function, site.line) != (
+                holder.function, holder.line):
+            labels += self._place(label_names.HOLDER_SITE, site.function.name,
+                                  label_names.HOLDER_SITE_PLACE, site)
         return labels
 
-    def _frame(self, node):
-        function, *rest = self._frames[self._nodes[2 * node + 1]]
-        return self._tables.functions[function], *rest
+    def _place(self, key, name, place_key, its):
+        labels = self._label(key, name)
+        if its.function.kind == 'python':
+            labels += self._label(place_key,
+                                  f'{its.function.filename}:{its.line}')
+        return labels
 
     def _holder_thread(self, thread, waiter):
         found = []

@@ -59,30 +59,39 @@ class Functions:
             self.rows.append((None, f'{address:#x}', '', 0, _C))
         return number
 
-    def holder(self, text, place):
+    def holder(self, text, place, site, site_place):
         """Return the number of a holder of the GIL, counted from 1.
 
         *text* is 'function (callee)', and *place* 'file:line' if the
-        function is Python.
+        function is Python; so are *site* and *site_place*, of a line of mine,
+        or None.
         """
-        number = self._holder_numbers.get((text, place))
+        key = text, place, site, site_place
+        number = self._holder_numbers.get(key)
         if number is None:
-            self._budget.spend(1300 + 8 * len(text) + 8 * len(place or ''))
-            self.holders.append(self._holder(text, place))
-            number = self._holder_numbers[text, place] = len(self.holders)
+            self._budget.spend(1300 + sum([8 * len(its or '') for its in key]))
+            self.holders.append(self._holder(*key))
+            number = self._holder_numbers[key] = len(self.holders)
         return number
 
-    def _holder(self, text, place):
-        """Return (function, line, callee or -1)."""
+    def _holder(self, text, place, site, site_place):
+        """Return ([(function, line) of Python, the outermost first], callee
+        or -1)."""
         if place is None:
-            return self._named(text), 0, -1
+            return [(self._named(text), 0)], -1
         name, callee = text, -1
         if text.endswith(')') and ' (' in text:
             name, _, callee = text[:-1].rpartition(' (')
             callee = self._named(callee)
+        places = [(name, place)]
+        if site is not None and site_place is not None:
+            places.insert(0, (site, site_place))
+        return [self._at(*its) for its in places], callee
+
+    def _at(self, name, place):
         filename, _, line = place.rpartition(':')
         line = int(line) if _is_line(line) else 0
-        return self._python(name, filename, line), line, callee
+        return self._python(name, filename, line), line
 
     def _python(self, name, filename, line):
         """Return the function that begins last before a line of a file."""

@@ -129,8 +129,9 @@ class Labels:
                 texts.get(label_names.HOLDER_THREAD),
                 _unsigned(values.get(label_names.HOLDER_INTERPRETER,
                                      interpreter)), process))
-        return thread, self._functions.holder(
-            name, texts.get(label_names.HOLDER_PLACE))
+        return thread, self._functions.holder(name, *map(texts.get, (
+            label_names.HOLDER_PLACE, label_names.HOLDER_SITE,
+            label_names.HOLDER_SITE_PLACE)))
 
     def _process_of(self, texts, labels):
         if label_names.PROCESS in texts:

@@ -14,7 +14,8 @@ instruction that the innermost Python frame had come to is in labels, not in
 the address of its Location: addresses would have to be unique in the file.
 Who held the GIL while a thread waited is in labels, too: 'gil holder' is what
 people read, 'module.function (callee)', and with 'gil holder place',
-'file:line', it tells which function that is.  Comments beginning with '#' are
+'file:line', it tells which function that is; 'gil holder site' and its place
+are the line of the program's own that had called that.  Comments beginning with '#' are
 not shown by pprof; in them is what only the reader of this package needs.
 """
 

@@ -11,6 +11,7 @@ import unittest
 from profile_sampling._formats import text as _text
 
 from ..support import sessions
+from ..support.builders import reloaded
 from ..support.manual import manual, tick
 from ..support.sessions import (
     SANITIZER, _profile, Session, SessionTest, checked, of_thread, weight)
@@ -191,6 +192,25 @@ class PatternTest(SubscriberTest):
         self.assertEqual(row.holder.line, first.__code__.co_firstlineno + 1)
         self.assertIsNone(row.holder.callee)
         self.assertEqual((row.count, row.wall_ns), (1, MS))
+
+    def test_line_of_mine(self):
+        # Of the program's own, below what libraries call; these tests are in
+        # the standard library.
+        scope = {'call': lambda: first(1 * MS)}
+        exec(compile('def mine():\n\n    call()', '/app/mine.py', 'exec'),
+             scope)
+        with manual() as session:
+            waiter = Waiter()
+            waiter.let()
+            scope['mine']()
+            waiter.thread.join()
+        for profile in session.profile, reloaded(session.profile):
+            holder, = [row.holder for row in profile.gil_holders()
+                       if row.thread.native_id == waiter.native_id]
+            self.assertEqual(holder.function.qualname, 'first')
+            self.assertEqual((holder.site.function.qualname,
+                              holder.site.function.filename, holder.site.line),
+                             ('mine', '/app/mine.py', 3))
 
     def test_only_what_was_waited(self):
         with manual() as session:
