@@ -8,8 +8,26 @@ which is the business of _data.
 class ProfileDiff:
     """What changed from one profile, or several runs of a program, to others.
 
-    before and after are a Profile each, or several in a list; the other
-    arguments are those of Profile.diff().
+    before and after are a Profile each, or several in a list.
+
+    by          what rows are: 'line', the default, for lines of the user's
+                own code with all that they call, as in call_sites();
+                'function'; or a key of group_by(), such as the name of a label
+    cum         whether functions are charged what they called
+    value       what is compared, as of Profile.by_value(); by default the
+                profiles' own clock
+    share       whether shares of all of a profile are compared
+    per         values are per unit of that: 'custom', what sample() counted;
+                'KEY=VALUE', the same with that label; 'KEY', how many values
+                of that label there are
+    gates       what must not get worse: 'total', 'function:NAME', with all
+                that it calls, or 'label:KEY=VALUE', with the increase that
+                counts at the end, such as 'total:3%'; exact counts are
+                'calls:NAME', 'calls:total' and 'queries:ROUTE'
+    mine, all, idle
+                as of call_sites()
+
+    Attributes:
 
     before, after  tuples of Profile
     value_type     the ValueType of what is compared
@@ -24,11 +42,15 @@ class ProfileDiff:
     Raise ValueError if the profiles measure different things.
     """
 
-    def __init__(self, before, after, **options):
+    def __init__(self, before, after, *, by='line', cum=False, value=None,
+                 share=False, per=None, gates=(), mine=(), all=False,
+                 idle=False):
         from profile_sampling._data import diff
         self.before, self.after = map(_profiles, (before, after))
         self._difference = found = diff.of_tables(
-            *map(_tables, (self.before, self.after)), **options)
+            *map(_tables, (self.before, self.after)), diff.Question(
+                by=by, cum=cum, value=value, share=share, per=per,
+                gates=gates, mine=mine, all=all, idle=idle))
         self.value_type = found.value_type
         self.method = found.method
         self.total = found.total
@@ -90,7 +112,10 @@ class ProfileDiff:
 
 
 def _profiles(side):
-    profiles = (side,) if hasattr(side, '_tables') else tuple(side)
+    try:
+        profiles = (side,) if hasattr(side, '_tables') else tuple(side)
+    except TypeError:
+        profiles = side,
     for profile in profiles:
         if not hasattr(profile, '_tables'):
             raise TypeError('what is compared must be a Profile or several, '

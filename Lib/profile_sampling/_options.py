@@ -4,6 +4,7 @@ This file owns the checks of options that sessions and subscriptions have in
 common.  It must not start anything.
 """
 
+from profile_sampling._data import checks
 from profile_sampling._data.counts import MODES as COUNT_MODES, OFF
 from profile_sampling._data.values import MODES, NAMES
 
@@ -55,8 +56,8 @@ def checked_capture(depth_frames, names, signal):
     """The same for what says how samples are taken, not which."""
     options = {}
     if depth_frames is not None:
-        options['depth_frames'] = integer('depth_frames', depth_frames,
-                                          MAX_DEPTH_FRAMES)
+        options['depth_frames'] = checks.whole(
+            'depth_frames', depth_frames, most=MAX_DEPTH_FRAMES)
     if names is not None:
         options['names'] = names_bits(names)
     if signal is not None:
@@ -65,7 +66,7 @@ def checked_capture(depth_frames, names, signal):
 
 
 def checked_rate(rate_hz):
-    return integer('rate_hz', rate_hz, MAX_RATE_HZ)
+    return checks.whole('rate_hz', rate_hz, most=MAX_RATE_HZ)
 
 
 def check_mode(mode):
@@ -80,34 +81,14 @@ def check_mode(mode):
 
 def signal_number(signal):
     import _signal
-    return integer('signal', signal, _signal.NSIG - 1)
-
-
-def _choice(name, value, known):
-    """Return the text *value*, which has to be one of those known."""
-    if not isinstance(value, str):
-        raise TypeError(f'{name} must be a str, not {type(value).__name__}')
-    if value not in known:
-        raise ValueError(f'{name} must be '
-                         f'{", ".join(map(repr, known[:-1]))} or '
-                         f'{known[-1]!r}, not {value!r}')
-    return value
+    return checks.whole('signal', signal, most=_signal.NSIG - 1)
 
 
 def names_bits(names):
     """Return the bits by which the core knows what to name."""
-    return NAMES.index(_choice('names', names, NAMES))
-
-
-def integer(name, value, maximum):
-    # True is an int, but never a number anyone means here.
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f'{name} must be an int, not {type(value).__name__}')
-    if not 1 <= value <= maximum:
-        raise ValueError(f'{name} must be from 1 to {maximum}, not {value}')
-    return int(value)
+    return NAMES.index(checks.one_of('names', names, NAMES))
 
 
 def checked_calls(calls):
     """Return what of calls is to be counted, as a text."""
-    return OFF if calls is None else _choice('calls', calls, COUNT_MODES)
+    return OFF if calls is None else checks.one_of('calls', calls, COUNT_MODES)

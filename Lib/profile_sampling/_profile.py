@@ -54,18 +54,20 @@ class Profile(Sums):
         """
         return self._tables.value_types
 
-    def total(self, name):
+    @property
+    def value_type(self):
+        """The ValueType that rows are ranked by; see by_value()."""
+        return self._tables.value_types[self._tables.own]
+
+    def total(self, value):
         """Return the sum of a value over all samples and threads.
 
-        *name* is that of a type of values, such as 'wall_ns'.  What the
-        program counted itself by sample() is not in the total of 'count'.
+        *value* is as for by_value().  What the program counted itself by
+        sample() is not in the total of 'count'.
 
-        Raise ValueError for a name that the profile does not have.
+        Raise ValueError for one that the profile does not have.
         """
-        try:
-            return self._tables.total(name)
-        except AttributeError as exc:
-            raise ValueError(str(exc)) from None
+        return self._tables.totals[self._tables.schema.number_of(value)]
 
     @property
     def rate_hz(self):
@@ -319,7 +321,7 @@ class Profile(Sums):
         """Return a Profile whose stacks begin at the first frame that
         matches; those without one are empty."""
         from profile_sampling._data import shape
-        return self._from_tables(shape.shaped(self._tables, root=pattern))
+        return self._from_tables(shape.shaped(self._tables, root=[pattern]))
 
     def where(self, key, pattern):
         """Return a Profile of the samples whose value of *key* matches.
@@ -343,17 +345,16 @@ class Profile(Sums):
         return self._from_tables(
             select.between(self._tables, begin_ns, end_ns))
 
-    def about(self, value):
-        """Return the same Profile, about another of its values.
+    def by_value(self, value):
+        """Return the same Profile with another value_type.
 
-        What it is about is what rows are ranked by, and what files are of
-        that have one number for a stack.  *value* is 'wall', 'cpu', 'samples',
-        or 'task' and 'delay' if asyncio tasks were seen; or its name, such as
-        'cpu_ns'.
+        Rows are ranked by it, and files are of it that have one number for a
+        stack.  *value* is 'wall', 'cpu', 'samples', or 'task' and 'delay' if
+        asyncio tasks were seen; or its name, such as 'cpu_ns'.
 
         Raise ValueError if it has no such values.
         """
-        return self._from_tables(self._tables.about(value))
+        return self._from_tables(self._tables.by_value(value))
 
     def group_by(self, key):
         """Return a dict of Profiles by the value of *key*.
@@ -373,52 +374,33 @@ class Profile(Sums):
     def diff(self, base, **options):
         """Return a ProfileDiff: what changed from the profile *base*.
 
-        by          what rows are: 'line', the default, for lines of the
-                    user's own code with all that they call, as in
-                    call_sites(); 'function'; or a key of group_by(), such as
-                    the name of a label
-        cumulative  whether functions are charged what they called
-        value       what is compared: a kind or name of value, such as 'cpu';
-                    by default the profiles' own clock
-        share       whether shares of all of a profile are compared
-        per         values are per unit of that: 'custom', what sample()
-                    counted; 'KEY=VALUE', the same with that label; 'KEY',
-                    how many values of that label there are
-        gates       what must not get worse: 'total', 'function:NAME', with
-                    all that it calls, or 'label:KEY=VALUE', with the increase
-                    that counts at the end, such as 'total:3%'; exact counts
-                    are 'calls:NAME', 'calls:total' and 'queries:ROUTE'
-        mine, everything
-                    as of call_sites()
-
-        ProfileDiff(), with the same arguments, compares several runs.
-
-        Raise ValueError if the profiles measure different things.
+        The options are those of ProfileDiff(), which compares several runs,
+        too.  Raise ValueError if the profiles measure different things.
         """
         from profile_sampling._difference import ProfileDiff
         return ProfileDiff(base, self, **options)
 
-    def report(self, file=None, *, sort=None, limit=None, width=None,
-               color='auto', mine=(), everything=False, idle=False):
+    def report(self, file=None, *, sort=None, top=None, width=None,
+               color='auto', mine=(), all=False, idle=False):
         """Write the text report to a text file, by default sys.stdout.
 
         sort   'self' or 'cum', or, if calls were counted, 'calls' or
                'per-call': rank functions by that alone
-        limit  how many lines, or with *sort* functions (default 30)
+        top    how many lines, or with *sort* functions (default 30)
         width  how many columns (default 100)
         color  'always', 'never' or 'auto': on a terminal, without NO_COLOR
         mine   a pattern, or several: code that is yours although it is
                installed, by names of functions and files
-        everything
+        all
                lines of libraries, too, instead of what yours called there
         idle   threads that had nothing to do, too
 
         Raise TypeError or ValueError for a wrong argument.
         """
         from profile_sampling._formats import terminal
-        terminal.write(self._tables, file, sort=sort, limit=limit,
+        terminal.write(self._tables, file, sort=sort, top=top,
                        width=width, color=color, mine=mine,
-                       everything=everything, idle=idle)
+                       all=all, idle=idle)
 
     def __eq__(self, other):
         """Whether both say the same but for moments, in whatever order."""

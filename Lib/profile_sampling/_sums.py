@@ -42,21 +42,21 @@ class Sums:
         from profile_sampling._data import by_function
         return by_function.lines(self._shown(idle))
 
-    def call_sites(self, *, mine=(), everything=False, idle=False):
+    def call_sites(self, *, mine=(), all=False, idle=False):
         """Return a list of CallSiteRow, the most expensive first: what the
         report shows.
 
         Time is charged to the innermost line of the user's own code, with all
         that it called; two rows at the end are for imports and for what is
         outside of that code.  *mine* are patterns of names and files that are
-        the user's, too.  With *everything* rows are of the innermost Python
+        the user's, too.  With *all* rows are of the innermost Python
         lines of all code.  So they are without *mine* if hardly any time of
         the profile, or of the one that it is a part of, is the user's.
         Threads that had nothing to do are left out unless *idle* is true.
         """
         from profile_sampling._data import by_site, on_clocks
         return by_site.public_rows(by_site.sites_of(
-            on_clocks.on_clocks(self._tables), mine, everything, idle))
+            on_clocks.on_clocks(self._tables), mine, all, idle))
 
     def findings(self, *, mine=(), idle=False):
         """Return a list of Finding: what stands out, as the report says it.
@@ -94,9 +94,10 @@ class Sums:
 
     @property
     def label_keys(self):
-        """Tuple of the names of the labels that any sample has, in order.
+        """Tuple of the keys of the labels that any sample has, in order.
 
-        'task_name' is among them if any was taken in an asyncio task.
+        They are as for group_by(): 'task', if any was taken in an asyncio
+        task, and 'label:task' for a label of that name.
         """
         from profile_sampling._data import by_label
         return tuple(by_label.keys(self._tables))
@@ -105,8 +106,8 @@ class Sums:
         """Return a list of LabelRow, one for each value of a label.
 
         The samples without the label have a row with the value None.  The
-        most expensive come first, on the mode's own clock.  The names of
-        asyncio tasks are the values of 'task_name'.
+        most expensive come first, on the mode's own clock.  The values of
+        'task' are the names of asyncio tasks.
 
         Raise ValueError for a label that no sample has; see label_keys.
         """
@@ -135,7 +136,7 @@ class Sums:
     def tasks_by(self, key):
         """Return a list of TaskLabelRow, one for each value of a label.
 
-        Raise ValueError for a label that nothing has.
+        Raise ValueError for a key that nothing has.
         """
         from profile_sampling._data import by_task
         return by_task.rows_of_label(self._tables, key)
@@ -148,6 +149,9 @@ class Sums:
         the blocks of request() and what middleware saw.  Values of which all
         requests took about as long are left out, and so are all of a part of
         a profile, since the times of requests are of all of it.
+
+        Raise ValueError for a key that nothing has, and for a share that is
+        none.
         """
         from profile_sampling._data import by_task
         return by_task.slow_requests(self._tables, key, share)

@@ -23,7 +23,7 @@ _NAME = 'f7$'
 _REPORTS = (
     ('--functions',), ('--tree',), ('--callers', _NAME), ('--callees', _NAME),
     ('--by', 'thread'), ('--by', 'route'), ('--gil',), ('--tasks',),
-    ('--opcodes',), ('--source', _NAME), ('--stats',), ('--focus', _NAME),
+    ('--opcodes',), ('--listing', _NAME), ('--stats',), ('--focus', _NAME),
     ('--focus', '.'), ('--ignore', _NAME), ('--where', 'route=1'),
     ('--hide', _NAME), ('--hide', _NAME, '--tree'), ('--value', 'cpu'),
     *[('--format', format) for format in ('json', *FORMATS)])

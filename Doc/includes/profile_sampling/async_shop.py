@@ -23,7 +23,7 @@ async def main():
 with profile_sampling.profile() as session:
     asyncio.run(main())
 
-for key in 'kind', 'task_name':
+for key in 'kind', 'task':
     print(f'by {key}:')
     for row in session.profile.label_values(key):
         print(f'{row.cpu_ns / 1e6:8.1f} ms CPU {row.wall_ns / 1e6:8.1f} ms '

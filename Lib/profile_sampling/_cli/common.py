@@ -142,7 +142,7 @@ def add_mine(parser):
         help='this is my code, too, by names of functions or files; without '
              'it, all that is not installed')
     parser.add_argument(
-        '--all', action='store_true', dest='everything',
+        '--all', action='store_true',
         help='charge all code, and not the lines of mine for what they call')
 
 

@@ -65,7 +65,7 @@ def _add_what(parser):
                              '(record --calls python)')
     parser.add_argument('--cum', action='store_true',
                         help='functions, charged for what they called, too')
-    parser.add_argument('--value', metavar='KIND',
+    parser.add_argument('--value', metavar='VALUE',
                         help='what is compared: wall, cpu, ... or its '
                              'name, such as cpu_ns '
                              "(default: the profiles' own clock)")
@@ -131,13 +131,13 @@ def _sides(files):
 
 
 def _question(options):
-    by, everything = _OLD.get(options.by, (options.by, options.everything))
+    by, all = _OLD.get(options.by, (options.by, options.all))
     try:
         return diff.Question(
             by=by or (diff.FUNCTION if options.cum else diff.LINE),
-            cumulative=options.cum, value=options.value, share=options.share,
+            cum=options.cum, value=options.value, share=options.share,
             per=options.per, gates=options.gates, mine=options.mine,
-            everything=everything, calls=options.calls)
+            all=all, calls=options.calls)
     except ValueError as exc:
         raise Failure(str(exc), 2) from None
 

@@ -20,9 +20,9 @@ from profile_sampling._formats.sites import site_table
 from profile_sampling._formats.table import MIN_WIDTH
 from profile_sampling._formats.words import brief_amount, wrapped
 
-_MORE = ('Also:', '--all', '--functions', '--tree', '--callers NAME',
-         '--callees NAME', '--by KEY', '--gil', '--tasks', '--opcodes',
-         '--source NAME', '--stats')
+_MORE = ('Also:', '--all', '--functions', '--tree', '--callers PATTERN',
+         '--callees PATTERN', '--by KEY', '--gil', '--tasks', '--opcodes',
+         '--listing PATTERN', '--stats')
 _KNOWN = _formats.FORMATS | _formats.REPORTS
 # In nanoseconds they are in 63 bits.
 _MAX_SECONDS = 1 << 33
@@ -31,10 +31,10 @@ _OF_REPORTS = {
     'top': '--top', 'width': '--width', 'functions': '--functions',
     'sort': '--sort', 'tree': '--tree', 'callers': '--callers',
     'callees': '--callees', 'by': '--by', 'gil': '--gil', 'tasks': '--tasks',
-    'opcodes': '--opcodes', 'source': '--source', 'stats': '--stats'}
+    'opcodes': '--opcodes', 'listing': '--listing', 'stats': '--stats'}
 # And those that pages can.
-_OF_LINES = {'mine': '--mine', 'everything': '--all'}
-# Functions that --source shows.
+_OF_LINES = {'mine': '--mine', 'all': '--all'}
+# Functions that --listing shows.
 _LISTINGS = 3
 
 
@@ -121,9 +121,9 @@ def _add_tables(group):
                             'by line')
     group.add_argument('--tree', action='store_true',
                        help='functions below those that called them')
-    group.add_argument('--callers', metavar='NAME', action='append',
+    group.add_argument('--callers', metavar='PATTERN', action='append',
                        default=[], help='who called a function')
-    group.add_argument('--callees', metavar='NAME', action='append',
+    group.add_argument('--callees', metavar='PATTERN', action='append',
                        default=[], help='whom a function called')
     group.add_argument('--by', metavar='KEY', action='append', default=[],
                        help='task, thread, state, file, pid or a label, such '
@@ -136,7 +136,7 @@ def _add_tables(group):
                             'its KEY')
     group.add_argument('--opcodes', action='store_true',
                        help='instructions, and how they were specialized')
-    group.add_argument('--source', metavar='NAME', action='append',
+    group.add_argument('--listing', metavar='PATTERN', action='append',
                        default=[], help='the source of a function, or of '
                                         'those of a file, with what each '
                                         'line cost')
@@ -163,9 +163,9 @@ def _add_parts(group):
                             'packages call within themselves')
     group.add_argument('--collapse', metavar='PATTERN', action='append',
                        default=[], help='leave out what such frames call')
-    group.add_argument('--root', metavar='PATTERN',
+    group.add_argument('--root', metavar='PATTERN', action='append',
                        help='begin stacks at the first such frame')
-    group.add_argument('--value', metavar='KIND',
+    group.add_argument('--value', metavar='VALUE',
                        help='another kind of values: wall, cpu, samples; '
                             'task, the lives of asyncio tasks, and delay, '
                             'how long they waited for their loop; or their '
@@ -245,7 +245,7 @@ def _page(options):
 
 
 def _whose(options):
-    return {'mine': options.mine, 'everything': options.everything}
+    return {'mine': options.mine, 'all': options.all}
 
 
 def _refuse_options(options, format):
@@ -303,7 +303,7 @@ def _part(tables, options):
         tables = _between(tables, begin_ns, end_ns)
     if options.value is not None:
         try:
-            tables = tables.about(options.value)
+            tables = tables.by_value(options.value)
         except ValueError as exc:
             raise Failure(elsewhere.of_value(options.value) or exc,
                           2) from None
@@ -353,7 +353,7 @@ def _report(tables, path, format, options):
     """Return the report in one of its formats, as bytes."""
     # On a thread's clock there is nothing else.
     threads = on_clocks(tables)
-    sites = sites_of(threads, options.mine, options.everything,
+    sites = sites_of(threads, options.mine, options.all,
                      idle=options.idle)
     is_all = options.top is not None
     options.top = options.top or text.TOP
@@ -422,7 +422,7 @@ def _tables_of_threads(tables, sites, options):
         shown += tables_of_gil.gil(tables, top)
     if options.opcodes:
         shown.append(tables_of_code.opcodes(busy, top))
-    for pattern in options.source:
+    for pattern in options.listing:
         shown += tables_of_code.source(busy, sites, _LISTINGS, pattern)
     if options.stats:
         shown += [tables_of_code.quality(tables, sites),

@@ -76,7 +76,7 @@ def _say(ended, wanted, options, parts, output, format):
         said = summary.render(command, used, tables, width)
         if options.report and tables is not None:
             said += '\n' + text.render(tables, mine=options.mine, width=width,
-                                       everything=options.everything,
+                                       all=options.all,
                                        idle=options.idle)
     show(said, options.to)
     if tables is None:

@@ -4,7 +4,8 @@ This file owns the sums over label sets.  It must not know where labels come
 from, nor how they are shown.
 """
 
-from profile_sampling._data.label_names import TASKS
+from profile_sampling._data import checks
+from profile_sampling._data.label_names import key_of, label_of
 from profile_sampling._data.rows import LabelRow
 from profile_sampling._data.sums import sums_by
 from profile_sampling._data.values import COUNT
@@ -13,12 +14,12 @@ from profile_sampling._data.values import COUNT
 def rows(tables, key):
     """Return a list of LabelRow; see Profile.label_values()."""
     check_key(key, keys(tables))
-    return rows_of(tables, key)
+    return rows_of(tables, label_of(key))
 
 
-def rows_of(tables, key):
+def rows_of(tables, label):
     """Return the same also for a label that no sample has."""
-    value_of_row = values(tables.labels, key)
+    value_of_row = values(tables.labels, label)
     numbers = {}
     number_of_sample = [
         numbers.setdefault(value_of_row[labels], len(numbers))
@@ -34,7 +35,13 @@ def rows_of(tables, key):
 
 
 def keys(tables):
-    """Return the names of all labels that samples have, in order."""
+    """Return the keys of all labels that samples have, in order."""
+    return list(map(key_of, labels(tables)))
+
+
+def labels(tables):
+    """Return all labels that samples have, in the order of their keys; of
+    asyncio tasks, TASKS."""
     used = bytearray(len(tables.labels))
     for labels in tables.column('labels'):
         used[labels] = 1
@@ -44,28 +51,23 @@ def keys(tables):
         if used[row]:
             parent, key, value, _ = tables.labels[row]
             used[parent] = 1
-            if key is not None:
+            if key is not None or value is not None:
                 found.add(key)
-            elif value is not None:
-                found.add(TASKS)
-    return sorted(found)
+    return sorted(found, key=key_of)
 
 
 def check_key(key, known):
     """Raise ValueError if *key* is none of the labels that are *known*."""
-    if key not in known:
+    if checks.text('key', key) not in known:
         raise ValueError(
             f'no sample has the label {key!r}; '
             + (f'the labels are: {", ".join(known)}' if known
                else 'there are no labels'))
 
 
-def values(label_rows, key):
-    """Return per label set the value of a label, or None."""
+def values(label_rows, label):
+    """Return per label set the value of a label, or of TASKS; or None."""
     found = [None]
-    for parent, its_key, value, _ in label_rows[1:]:
-        # A task is a row without a key.
-        if its_key is None:
-            its_key = TASKS
-        found.append(value if its_key == key else found[parent])
+    for parent, its_label, value, _ in label_rows[1:]:
+        found.append(value if its_label == label else found[parent])
     return found

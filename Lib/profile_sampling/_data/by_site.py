@@ -103,20 +103,20 @@ class Sites:
     def rows_about(self, kind, tables, wanted):
         """Return such rows of another kind of values, of samples of other
         *tables* of the profile."""
-        return self._places_of(tables.about(kind)).rows(wanted)
+        return self._places_of(tables.by_value(kind)).rows(wanted)
 
     def _places_of(self, tables):
         return (_MyPlaces(tables, self._mine) if self.is_mine
                 else Places(tables))
 
 
-def sites_of(tables, mine=(), everything=False, idle=False):
+def sites_of(tables, mine=(), all=False, idle=False):
     """Return Sites by lines of mine; see origins.mine().
 
-    With *everything* they are by lines of all code; so they are if the profile
+    With *all* they are by lines of all code; so they are if the profile
     has hardly any time in code of mine, unless *mine* says what that is.
     """
-    if everything:
+    if all:
         return Sites(tables, idle=idle)
     return Sites(tables, origins.mine(tables, mine),
                  tables.has_mine or bool(mine), idle)

@@ -7,8 +7,9 @@ A task is running while a thread runs one of its steps, whatever that thread
 does; it waits for its loop, or awaits something, while none does.
 """
 
-from profile_sampling._data import by_label, origins
-from profile_sampling._data.label_names import ANSWERED, TASK_CLASS
+from profile_sampling._data import by_label, checks, origins
+from profile_sampling._data.label_names import (
+    ANSWERED, TASK_CLASS, key_of, label_of)
 from profile_sampling._data.rows import (
     AwaitedRow, LoopHolderRow, RequestTimes, SlowRequestsRow, TaskLabelRow,
     TaskRow, function_rank)
@@ -90,13 +91,12 @@ def _shares(times, longest_ns):
 
 def rows_of_label(tables, key):
     """Return a list of TaskLabelRow; see Profile.tasks_by()."""
-    by_label.check_key(key, sorted({
-        *by_label.keys(tables), *[row.key for row in tables.latencies]}))
+    label = _checked(tables, key)
     latencies = {}
     if not is_part(tables):
         latencies = {row.value: row for row in tables.latencies
-                     if row.key == key}
-    values = by_label.values(tables.labels, key)
+                     if row.key == label}
+    values = by_label.values(tables.labels, label)
     classes = by_label.values(tables.labels, TASK_CLASS)
     answered = by_label.values(tables.labels, ANSWERED)
     spawned = []
@@ -116,6 +116,14 @@ def rows_of_label(tables, key):
             value, *its_own, sum(others), *durations(latencies.get(value)),
             _with_given(awaited.get((value, False), ()), given.get(value))))
     return _ranked(found)
+
+
+def _checked(tables, key):
+    """Return the label of a key; raise ValueError if nothing has it."""
+    by_label.check_key(key, sorted({
+        *by_label.keys(tables), *[key_of(row.key) for row in tables.latencies]
+    }))
+    return label_of(key)
 
 
 def _given_to_threads(tables, values):
@@ -153,17 +161,19 @@ def _with_given(rows, function):
     """Name what a thread ran in place of the library's function that waits
     for the thread."""
     return tuple([
-        AwaitedRow(function, row.ns) if function is not None
+        AwaitedRow(function, row.awaiting_ns) if function is not None
         and row.function is not None and row.function.name in _AWAIT_THREADS
         else row for row in rows])
 
 
 def slow_requests(tables, key, share):
     """Return a list of SlowRequestsRow; see Profile.slow_requests()."""
+    label = _checked(tables, key)
+    checks.share('share', share)
     if is_part(tables):
         return []
     found = [(row.sum_ns, row.value, row.split(share))
-             for row in tables.latencies if row.key == key]
+             for row in tables.latencies if row.key == label]
     found.sort(key=lambda item: (-item[0], item[1]))
     return [SlowRequestsRow(value, *map(_request_times, halves))
             for _, value, halves in found
@@ -241,7 +251,7 @@ def _awaited(tables, ns_of_node):
         sums[number] = sums.get(number, 0) + ns
     found = [AwaitedRow(tables.functions[number] if number >= 0 else None, ns)
              for number, ns in sums.items()]
-    found.sort(key=lambda row: (-row.ns, *function_rank(row.function)))
+    found.sort(key=lambda row: (-row.awaiting_ns, *function_rank(row.function)))
     return tuple(found)
 
 

@@ -65,17 +65,18 @@ class CallPaths:
         """Return self sums with those of all that was called."""
         return trees.sum_subtrees(self.parents, sums)
 
-    def children(self):
-        """Return a function that iterates over the callees of a node."""
-        sizes = self.cumulative([1] * len(self))
+    def sizes(self):
+        """Return how many nodes there are from each down."""
+        return self.cumulative([1] * len(self))
 
-        def children(node):
-            end = node + sizes[node]
-            node += 1
-            while node < end:
-                yield node
-                node += sizes[node]
-        return children
+    @staticmethod
+    def children(node, sizes):
+        """Iterate over the callees of a node."""
+        end = node + sizes[node]
+        node += 1
+        while node < end:
+            yield node
+            node += sizes[node]
 
     def of_places(self, sums):
         """Return the list of the sums of all nodes of each place."""

@@ -5,7 +5,7 @@ library: a column is a list of texts, numbers, None or tuples of texts.
 """
 
 from profile_sampling._data import (
-    by_function, by_gil_holder, by_instruction, by_label)
+    by_function, by_gil_holder, by_instruction, by_label, checks)
 from profile_sampling._data.idle import shown
 from profile_sampling._data.label_names import TASKS
 from profile_sampling._data.sums import sums_by
@@ -18,9 +18,7 @@ _FUNCTION = 'function', 'kind', 'file', 'first_line'
 
 def columns(tables, what, idle=False):
     """Return {name: list}; see Profile.columns()."""
-    if not isinstance(what, str) or what not in _TABLES:
-        raise ValueError(f'there are no columns of {what!r}; there are '
-                         f'those of: {", ".join(_TABLES)}')
+    checks.one_of('what', what, tuple(_TABLES))
     # What says the state of its rows has them all.
     if what not in _WITH_STATES:
         tables = shown(tables, idle)
@@ -53,7 +51,7 @@ def _thread(thread):
 
 
 def _samples(tables):
-    keys = [key for key in by_label.keys(tables) if key != TASKS]
+    keys = [label for label in by_label.labels(tables) if label != TASKS]
     names = ['stack', *_FUNCTION, 'line', *_THREAD, 'state', 'task_name',
              'task_id', 'gil_holder', *tables.schema.plain_keys,
              *[f'label_{key}' for key in keys], *_values(tables)]

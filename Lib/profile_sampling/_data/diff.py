@@ -25,8 +25,9 @@ import re
 from math import cos, hypot, pi, sin, sqrt, tan
 
 from profile_sampling._data import (
-    by_function, by_label, by_site, by_state, counts, idle, keys, origins,
-    select)
+    by_function, by_label, by_site, by_state, checks, counts, idle, keys,
+    origins, select)
+from profile_sampling._data.label_names import OWN_KEYS, label_of
 from profile_sampling._data.on_clocks import on_clocks
 from profile_sampling._data.rows import DiffRow, Gate, function_rank
 from profile_sampling._data.tables import FRAME_COLUMNS
@@ -60,17 +61,18 @@ class Question:
              increase that counts
     """
 
-    def __init__(self, *, by=LINE, cumulative=False, value=None, share=False,
-                 per=None, gates=(), mine=(), everything=False,
+    def __init__(self, *, by=LINE, cum=False, value=None, share=False,
+                 per=None, gates=(), mine=(), all=False,
                  idle=False, calls=False):
-        self.by = by
-        self.cumulative = cumulative
+        self.by = checks.text('by', by)
+        self.cum = cum
         self.value = value
         self.share = share
-        self.per = per
-        self.targets = [_target(text) for text in gates]
+        self.per = None if per is None else checks.text('per', per)
+        self.targets = [_target(text)
+                        for text in checks.texts('gates', gates)]
         self.mine = mine
-        self.everything = everything
+        self.all = all
         self.idle = idle
         self.calls = calls
         if share and per:
@@ -81,7 +83,7 @@ class Question:
 
 
 def _target(text):
-    found = _TARGET.fullmatch(text)
+    found = _TARGET.fullmatch(checks.text('a gate', text))
     if found is None:
         raise ValueError(
             f'{text!r} is no gate: that is total, function:NAME, '
@@ -121,10 +123,10 @@ class Run:
         self.depth_frames = tables.depth_frames
         self.work = _work(tables, question.per)
         if question.value is not None:
-            tables = tables.about(question.value)
+            tables = tables.by_value(question.value)
         tables = on_clocks(tables)
         self.value_type = tables.value_types[tables.own]
-        self.is_mine = (not question.everything and bool(
+        self.is_mine = (not question.all and bool(
             tables.has_mine or question.mine) if first is None
             else first.is_mine)
         sites = by_site.Sites(
@@ -136,7 +138,7 @@ class Run:
         if question.by == LINE:
             self.rows, self.places = _lines(sites)
         elif question.by == FUNCTION:
-            self.rows, self.places = _functions(busy, question.cumulative)
+            self.rows, self.places = _functions(busy, question.cum)
         else:
             self.rows, self.places = _values(busy, question.by)
         self.targets = [_of_target(busy, kind, name) for _, kind, name, _
@@ -168,7 +170,7 @@ def _lines(sites):
     return rows, places
 
 
-def _functions(tables, cumulative):
+def _functions(tables, cum):
     numbers = {}
     of_functions = [
         numbers.setdefault((function.name, function.kind), len(numbers))
@@ -184,8 +186,8 @@ def _functions(tables, cumulative):
     rows, places = {}, {}
     for number, values in found:
         key = names[number]
-        rows[key] = (values[cumulative][tables.own],
-                     records.get(number, _NOTHING)[cumulative])
+        rows[key] = (values[cum][tables.own],
+                     records.get(number, _NOTHING)[cum])
         places[key] = key[0], first[key], 0, ''
     return rows, places
 
@@ -210,7 +212,7 @@ def _of_target(tables, kind, name):
         wanted = {'function': name}
     elif kind == 'label':
         key, _, value = name.partition('=')
-        if key not in by_label.keys(tables):
+        if key not in by_label.labels(tables):
             return _NOTHING
         wanted = {'labels': {key: value}}
     else:
@@ -225,7 +227,7 @@ def _work(tables, per):
         return 1
     key, equals, wanted = per.partition('=')
     if per == CUSTOM or equals:
-        values = by_label.values(tables.labels, key)
+        values = by_label.values(tables.labels, label_of(key))
         counts = tables.value(COUNT.name)
         work = sum([
             count for count, state, labels in zip(
@@ -415,10 +417,8 @@ def _other_settings(runs):
             in settings.items() if len(set(texts)) > 1}
 
 
-def of_tables(before, after, **options):
-    """Return the Difference of two iterables of Tables, one for each run;
-    *options* are those of Question()."""
-    question = Question(**options)
+def of_tables(before, after, question):
+    """Return the Difference of two iterables of Tables, one for each run."""
     sides, first = [], None
     for side in before, after:
         sides.append([])
@@ -438,11 +438,11 @@ def _check(runs, question):
                     f'cannot compare profiles of different {words}: '
                     f'{getattr(first, "name", first)} and '
                     f'{getattr(other, "name", other)}')
-    if question.by not in (LINE, FUNCTION, *keys.OWN) and not any(
+    if question.by not in (LINE, FUNCTION, *OWN_KEYS) and not any(
             [value is not None for run in runs for value in run.rows]):
         raise ValueError(
             f'no sample of any profile has the label {question.by!r}'
-            + did_you_mean(question.by, (LINE, FUNCTION, *sorted(keys.OWN))))
+            + did_you_mean(question.by, (LINE, FUNCTION, *sorted(OWN_KEYS))))
     for number, (text, kind, *_) in enumerate(question.targets):
         if all([run.targets[number] == _NOTHING for run in runs]):
             what = 'call' if kind in COUNTED else 'sample'

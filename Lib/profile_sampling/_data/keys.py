@@ -4,38 +4,29 @@ This file owns the keys that a user may name on the command line, and their
 values in words.  It must not know what is done with the samples.
 """
 
-from profile_sampling._data import by_label
+from profile_sampling._data import by_label, checks
 from profile_sampling._data.label_names import (
-    PID_LABEL, TASKS, label_of, named)
+    PID_LABEL, key_of, label_of)
 from profile_sampling._data.tables import FRAME_COLUMNS
 from profile_sampling._data.values import STATES, Thread, did_you_mean
 
-# What there is beside labels.  A label of the same name is reached as
-# 'label:task'.
-_TASK, _THREAD, _STATE, _FILE = 'task', 'thread', 'state', 'file'
-OWN = frozenset((_TASK, _THREAD, _STATE, _FILE))
+_THREAD, _STATE, _FILE = 'thread', 'state', 'file'
 # Clocks say what their values cost, samples decide nothing.
 MEASURED = _THREAD, _STATE
 
 
 def check(tables, key):
     """Raise ValueError if there is no such key."""
-    labels = by_label.keys(tables)
+    checks.text('key', key)
+    labels = by_label.labels(tables)
     plain = tables.schema.plain_keys
     is_there = (key in (_THREAD, _STATE, _FILE, *plain)
-                or _label(key) in labels
+                or label_of(key) in labels
                 or key == PID_LABEL and tables.pid is not None)
     if not is_there:
-        known = [_THREAD, _STATE, _FILE, *plain, *[
-            _TASK if label == TASKS else named(label, OWN)
-            for label in labels]]
+        known = [_THREAD, _STATE, _FILE, *plain, *map(key_of, labels)]
         raise ValueError(f'no sample has the label {key!r}; there are: '
                          + ', '.join(known) + did_you_mean(key, known))
-
-
-def _label(key):
-    """Return the label that a key names."""
-    return TASKS if key == _TASK else label_of(key)
 
 
 def values(tables, key):
@@ -43,7 +34,7 @@ def values(tables, key):
 
     A part need not have a key that the whole has: there all are without.
     """
-    labels = by_label.keys(tables)
+    labels = by_label.labels(tables)
     if key == _THREAD:
         return [tables.threads[number] for number in tables.column('thread')]
     if key == _STATE:
@@ -53,7 +44,7 @@ def values(tables, key):
         return [of_nodes[number] for number in tables.column('stack')]
     if key in tables.schema.plain_keys:
         return list(map(str, tables.column(key)))
-    label = _label(key)
+    label = label_of(key)
     if label == PID_LABEL and label not in labels and tables.pid is not None:
         return [str(tables.pid)] * len(tables.column('state'))
     of_sets = by_label.values(tables.labels, label)

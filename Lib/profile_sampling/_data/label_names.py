@@ -28,8 +28,8 @@ PID_LABEL = 'pid'
 TASK_CLASS = 'task_class'
 # What a request does after it was answered; see request().
 ANSWERED = 'answered'
-# What label_values() and group_by() call tasks; no file has it.
-TASKS = 'task_name'
+# A row of labels without a key is an asyncio task.
+TASKS = None
 
 OF_SAMPLES = (STATE, PROCESS, INTERPRETER, THREAD_NAME, THREAD_ID, THREAD_NATIVE_ID,
               TASK_NAME, TASK_ID, HOLDER, HOLDER_PLACE, HOLDER_SITE,
@@ -37,23 +37,37 @@ OF_SAMPLES = (STATE, PROCESS, INTERPRETER, THREAD_NAME, THREAD_ID, THREAD_NATIVE
               HOLDER_THREAD_ID, HOLDER_THREAD_NATIVE_ID)
 OF_INSTRUCTIONS = OPCODE, OFFSET
 OURS = *OF_SAMPLES, *OF_INSTRUCTIONS
-RESERVED = (*OURS, TASK_CLASS, ANSWERED, TASKS)
+RESERVED = (*OURS, TASK_CLASS, ANSWERED)
+
+# Keys that are no labels; a label of such a name is 'label:task'.
+TASK_KEY = 'task'
+OWN_KEYS = frozenset((TASK_KEY, 'thread', 'state', 'file'))
 
 # Before a name where keys and labels are named: it is a label's.
 _LABEL = 'label:'
 
 
 def filed(label):
-    """Return how our files spell a label; label_of() is the way back.
+    """Return how our files spell a label; without_mark() is the way back.
 
     Another tool's file may have called one as we call ours.
     """
     return named(label, OURS)
 
 
-def label_of(key):
-    """Return the label that a key names, which is none of other meaning."""
+def without_mark(key):
+    """Return the name of a label, which has no other meaning."""
     return key.removeprefix(_LABEL)
+
+
+def label_of(key):
+    """Return the label that a key of group_by() names, TASKS for tasks."""
+    return TASKS if key == TASK_KEY else without_mark(key)
+
+
+def key_of(label):
+    """Return the key that names a label: the other way of label_of()."""
+    return TASK_KEY if label == TASKS else named(label, OWN_KEYS)
 
 
 def named(label, others):

@@ -138,7 +138,8 @@ def labels(tables, wanted):
             raise TypeError('the value of a label is a text, or None for '
                             f'the samples without it; not {value!r}, as for '
                             f'{key!r}')
-        by_label.check_key(key, by_label.keys(tables))
+        by_label.check_key(key, [label for label in by_label.labels(tables)
+                                 if label != TASKS])
         found.append(_flags([one == value for one in
                              by_label.values(tables.labels, key)]))
     return found

@@ -10,7 +10,7 @@ Those of different modes are not: what a sample was taken for differs.
 from array import array
 from itertools import repeat
 
-from profile_sampling._data import content, counts, lives, timeline
+from profile_sampling._data import checks, content, counts, lives, timeline
 from profile_sampling._data.label_names import PID_LABEL
 from profile_sampling._data.losses import add_counter
 from profile_sampling._data.numbering import frame_numbers, number_of
@@ -41,7 +41,9 @@ class Merger:
 
     def __init__(self, max_bytes=None, *, label_pids=True):
         self._label_pids = label_pids
-        self._max_bytes = MAX_BYTES if max_bytes is None else max_bytes
+        self._max_bytes = (MAX_BYTES if max_bytes is None
+                           else checks.whole(
+                               'max_bytes', max_bytes, least=0))
         self._mode = None
         self._rates = set()
         self._depth_frames = 0

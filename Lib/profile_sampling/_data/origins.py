@@ -13,6 +13,7 @@ regular expressions, which a program that ends need not have imported.
 import os
 import sys
 
+from profile_sampling._data import checks
 from profile_sampling._data.values import IDLE, MINE, NOWHERE, code_of
 
 _PACKAGES = '/site-packages/', '/dist-packages/'
@@ -128,7 +129,7 @@ def mine(tables, patterns=()):
     """
     functions = tables.functions
     found = bytearray([origin == MINE for origin in of_functions(tables)])
-    for pattern in patterns:
+    for pattern in checks.texts('mine', patterns):
         from profile_sampling._data import match
         for number, is_found in enumerate(match.pattern(tables, pattern)):
             if is_found and functions[number].kind == 'python':

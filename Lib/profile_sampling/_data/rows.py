@@ -5,7 +5,7 @@ know how they come about.
 """
 
 from profile_sampling._data import opcodes
-from profile_sampling._data.values import MODES, Value, value_named
+from profile_sampling._data.values import Value, value_named
 
 
 class _Row(Value):
@@ -41,40 +41,10 @@ class _Row(Value):
         return f'{type(self).__name__}({", ".join(fields)})'
 
 
-class _SelfRow(_Row):
-    __slots__ = ()
-
-    def self_ns(self, mode):
-        """Own time on the clock of *mode*, in nanoseconds."""
-        return getattr(self, f'self_{_clock(mode)}')
-
-
-class _CumulativeRow(_SelfRow):
-    __slots__ = ()
-
-    def cum_ns(self, mode):
-        """Time including callees on the clock of *mode*, in nanoseconds."""
-        return getattr(self, f'cum_{_clock(mode)}')
-
-
-class _PlainRow(_Row):
-    __slots__ = ()
-
-    def ns(self, mode):
-        """Time on the clock of *mode*, in nanoseconds."""
-        return getattr(self, _clock(mode))
-
-
-def _clock(mode):
-    if mode not in MODES:
-        raise ValueError(f"mode must be 'wall' or 'cpu', not {mode!r}")
-    return f'{mode}_ns'
-
-
 _CUMULATIVE = 'value_types', 'self_values', 'cum_values'
 
 
-class FunctionRow(_CumulativeRow):
+class FunctionRow(_Row):
     """What a function cost: self is its own, cum includes its callees.
 
     self_count, self_cpu_ns, self_wall_ns, cum_count, cum_cpu_ns and
@@ -87,7 +57,7 @@ class FunctionRow(_CumulativeRow):
     __slots__ = ('function', *_CUMULATIVE)
 
 
-class LineRow(_CumulativeRow):
+class LineRow(_Row):
     """What a line cost: self is its own, cum includes what it called.
 
     As for functions, self is the time of the line's bytecode alone; what
@@ -105,15 +75,18 @@ class CallSiteRow(Value):
               of mine
     line      where in it, 0 where there is none
     called    name of what most of that time was in, or ''
-    total     of the value that the profile is about: the sum of states
+    total     of Profile.value_type: the sum of states
     states    {state: the same}, of states that were
     margin    how far the running part may be off; None if it is not known
     """
 
     __slots__ = 'function', 'line', 'called', 'total', 'states', 'margin'
 
+    def __hash__(self):
+        return hash((self.function, self.line, self.total))
 
-class CalleeRow(_PlainRow):
+
+class CalleeRow(_Row):
     """What was directly below an instruction, and for how long.
 
     function  a C function, an operator or a pseudo function
@@ -123,7 +96,7 @@ class CalleeRow(_PlainRow):
     __slots__ = ('function', 'value_types', 'values')
 
 
-class LabelRow(_PlainRow):
+class LabelRow(_Row):
     """What the samples with one value of a label cost.
 
     value   the text; None for the samples without the label
@@ -133,7 +106,7 @@ class LabelRow(_PlainRow):
     __slots__ = ('value', 'value_types', 'values')
 
 
-class CallRow(_PlainRow):
+class CallRow(_Row):
     """How much of a function's values a caller, or a callee, has.
 
     function  the Function that called it, or that it called; None where
@@ -187,7 +160,7 @@ class Gate(Value):
     __slots__ = 'target', 'least', 'row', 'verdict'
 
 
-class GILHolderRow(_PlainRow):
+class GILHolderRow(_Row):
     """How long a place in a thread waited while another held the GIL.
 
     thread    the Thread that waited
@@ -204,12 +177,12 @@ class GILHolderRow(_PlainRow):
 class AwaitedRow(Value):
     """What tasks awaited, and for how long.
 
-    function  the Function of the innermost coroutine, or the type of what it
-              waits for; None where nothing is on the stack
-    ns        how long
+    function     the Function of the innermost coroutine, or the type of what
+                 it waits for; None where nothing is on the stack
+    awaiting_ns  how long
     """
 
-    __slots__ = ('function', 'ns')
+    __slots__ = ('function', 'awaiting_ns')
 
 
 class _LifeRow(Value):
@@ -322,7 +295,7 @@ class LoopHolderRow(Value):
                  'longest_step_ns', 'is_gil_wait')
 
 
-class InstructionRow(_SelfRow):
+class InstructionRow(_Row):
     """What an instruction of a Python function cost.
 
     function, line, column, instruction_offset

@@ -4,6 +4,7 @@ A row has keys, which say what it is of, and values, which say how much.  The
 core, or a file, says which; nothing else counts columns, or knows their order.
 """
 
+from profile_sampling._data import checks
 from profile_sampling._data.values import COUNT, Value
 
 ITEM, ITEM_BYTES = 'q', 8
@@ -73,6 +74,20 @@ class Schema(Value):
     @property
     def width(self):
         return len(self.keys) + len(self.values)
+
+    def number_of(self, value):
+        """Return which of the values has this name, such as 'cpu_ns', or is
+        of this kind, such as 'cpu'.
+
+        Raise ValueError if none is.
+        """
+        checks.text('value', value)
+        for names in ([its.name for its in self.values],
+                      [its.kind for its in self.values]):
+            if value in names:
+                return names.index(value)
+        raise ValueError(f'there is no value {value!r}; there are: ' + ', '.join(
+            dict.fromkeys([its.kind for its in self.values])))
 
     def with_values(self, values, kind):
         """Return the same keys with other values, about those of a kind.

@@ -6,7 +6,7 @@ patterns are looked up, nor how tables are copied.
 
 from array import array
 
-from profile_sampling._data import keys, match, timeline
+from profile_sampling._data import checks, keys, match, timeline
 from profile_sampling._data.schema import ITEM
 from profile_sampling._data.subset import Source
 from profile_sampling._data.tables import (
@@ -73,7 +73,9 @@ def between(tables, begin_ns, end_ns):
     if tables.timeline.is_stale:
         raise ValueError('the time line is not of these samples any more: '
                          'another tool has changed them')
-    if not begin_ns < end_ns:
+    for name, number in ('begin_ns', begin_ns), ('end_ns', end_ns):
+        checks.whole(name, number, least=0)
+    if begin_ns >= end_ns:
         raise ValueError('the range of time ends before it begins')
     part = timeline.between(tables.timeline, begin_ns, end_ns)
     # What has no moments cannot be there.

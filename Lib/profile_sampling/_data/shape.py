@@ -19,12 +19,12 @@ _NOT = bytes([1, 0]).ljust(256, b'\0')
 FOLDS = *_KINDS, *_ORIGINS
 
 
-def shaped(tables, *, hide=(), fold=(), collapse=(), root=None):
+def shaped(tables, *, hide=(), fold=(), collapse=(), root=()):
     """Return Tables without the frames that are asked for.
 
     hide, collapse  patterns of functions
     fold            some of FOLDS
-    root            pattern of the functions that stacks begin at, or None
+    root            the same of those that stacks begin at
     """
     if not (hide or fold or collapse or root):
         return tables
@@ -50,7 +50,7 @@ def _nodes(tables, fold, collapse, root):
     if collapse:
         hidden |= _bits(_of_each(_is_within(tables, collapse), parents))
     if root:
-        hidden |= _bits(_is_within(tables, [root]).translate(_NOT))
+        hidden |= _bits(_is_within(tables, root).translate(_NOT))
     if not hidden:
         return b''
     flags = bytearray(hidden.to_bytes(len(parents)))

@@ -195,17 +195,12 @@ class Tables:
         """Return the same tables with a time line."""
         return self._with(_timeline=timeline)
 
-    def about(self, kind):
-        """Return the same tables, about another kind of values, such as
-        'cpu', or those of a name, such as 'cpu_ns'.
-
-        Raise ValueError if there is none.
+    def by_value(self, value):
+        """Return the same tables by another of their values; see number_of().
         """
-        kinds = {value_type.name: value_type.kind
-                 for value_type in self.value_types}
-        return self._with(schema=self.schema.with_values(
-            self.value_types, kind if kind in kinds.values()
-            else kinds.get(kind, kind)))
+        schema = self.schema
+        return self._with(schema=Schema(schema.keys, schema.values,
+                                        schema.number_of(value)))
 
     @property
     def value_types(self):

@@ -58,6 +58,18 @@ class Timeline:
     def __repr__(self):
         return f'<Timeline of {len(self)} records>'
 
+    def __eq__(self, other):
+        if type(other) is not Timeline:
+            return NotImplemented
+        return self._content() == other._content()
+
+    def __hash__(self):
+        return hash(self._content())
+
+    def _content(self):
+        return (self.resolution_ns, self.is_stale,
+                *[column.tobytes() for column in self.columns])
+
     def __reduce__(self):
         # Views cannot be pickled.
         columns = [array('q', column.tobytes()) for column in self.columns]

@@ -7,6 +7,9 @@ Stacks may be thousands of frames deep and trees may have a million nodes: no
 function here calls itself, and nodes are made when they are asked for.
 """
 
+from operator import eq
+
+from profile_sampling._data import checks
 from profile_sampling._data.call_paths import CallPaths
 from profile_sampling._data.rows import function_rank
 from profile_sampling._data.sums import sums_by
@@ -18,9 +21,7 @@ _KEYS = ('function', 'line')
 
 def call_tree(tables, *, inverted, by):
     """Return the root of a tree; see Profile.call_tree()."""
-    if by not in _KEYS:
-        raise ValueError(f'a call tree is by {" or ".join(_KEYS)}, not '
-                         f'by {by!r}')
+    checks.one_of('by', by, _KEYS)
     tree = (_Inverted if inverted else _FromRoots)(tables, by)
     return CallNode(tree, 0)
 
@@ -86,6 +87,26 @@ class CallNode:
             pending += [(depth + 1, child)
                         for child in reversed(node.children)]
 
+    def __eq__(self, other):
+        """Whether both, and all that is below them, say the same."""
+        if type(other) is not CallNode:
+            return NotImplemented
+        return self._content() == other._content() and all(
+            map(eq, self._below(), other._below()))
+
+    def __hash__(self):
+        return hash(self._content())
+
+    def _content(self):
+        return (self.function, self.line, self.value_types, self.self_values,
+                self.cum_values)
+
+    def _below(self):
+        """Iterate over what walk() has, and its end."""
+        for depth, node in self.walk():
+            yield depth, node._content()
+        yield None
+
     def __getattr__(self, name):
         for prefix, values in (('self_', 'self_values'),
                                ('cum_', 'cum_values')):
@@ -112,7 +133,10 @@ class _FromRoots:
         self.own = tables.own
         self._own = paths.self_sums()
         self._cum = list(map(paths.cumulative, self._own))
-        self.children = paths.children()
+        self._sizes = paths.sizes()
+
+    def children(self, number):
+        return self._paths.children(number, self._sizes)
 
     def place(self, number):
         """Return the function and the line of a node."""
@@ -144,7 +168,7 @@ class _Inverted:
                               for place in zip(functions, lines)]
         self._places = [(tables.functions[function], line)
                         for function, line in numbers]
-        self._nodes = tables.nodes_view()
+        self._tables = tables
         self.value_types = tables.value_types
         self.own = tables.own
         # Per node here.
@@ -168,7 +192,7 @@ class _Inverted:
     def children(self, number):
         if self._children[number] is None:
             groups = {}
-            nodes = self._nodes
+            nodes = self._tables.nodes_view()
             for node, values in self._members[number]:
                 if node:
                     parent, frame = nodes[NODE_COLUMNS * node:

@@ -7,6 +7,7 @@ Each writer is imported only when it is used.
 import os
 
 from profile_sampling import _files
+from profile_sampling._data import checks
 
 # Format: the extensions that ask for it, compared at the end of the name,
 # without case.  The first is that of a file that the format alone names; of
@@ -113,12 +114,12 @@ def options_of(format, *, annotate=False, min_share=None, source=True,
             raise ValueError('only dot leaves out what has less than a '
                              f'share, not {format}')
         options['min_share'] = min_share
-    if not isinstance(source, int) or not source:
+    if source is not True:
         if format != 'html':
             raise ValueError(f'only pages have sources, not {format}')
-        if isinstance(source, (str, os.PathLike)):
-            source = [source]
-        options |= ({'source_roots': list(map(os.fspath, source))} if source
+        roots = [source] if isinstance(source, os.PathLike) else (
+            source and checks.texts('source', source))
+        options |= ({'source_roots': list(map(os.fspath, roots))} if roots
                     else {'with_source': False})
     if idle and format in WITHOUT_IDLE:
         options['idle'] = True

@@ -7,7 +7,7 @@ number in SCHEMA.
 """
 
 from profile_sampling._data import diff
-from profile_sampling._data.label_names import label_of
+from profile_sampling._data.label_names import without_mark
 from profile_sampling._data.values import STATES, value_type
 from profile_sampling._formats import report_files
 from profile_sampling._formats.table import WIDTH, Column, Table, lines
@@ -97,7 +97,7 @@ def document(difference):
         'value': difference.value_type.name,
         'unit': difference.value_type.unit,
         'by': question.by,
-        'cumulative': question.cumulative,
+        'cum': question.cum,
         'share': question.share,
         'per': question.per,
         'method': difference.method,
@@ -172,7 +172,7 @@ def _what(difference):
     if what == diff.LINE and difference.before[0].is_mine:
         what = 'line of my code'
     if what == diff.FUNCTION:
-        which = 'cumulative ' if question.cumulative else 'self '
+        which = 'cumulative ' if question.cum else 'self '
     per = ' per unit of work' if question.per else ''
     return f'{what}, by {which}{long_title(difference.value_type)}{per}'
 
@@ -352,6 +352,6 @@ def _signs(difference, rows):
     if any([row.margin == 0 for row in rows]):
         yield '± -: measured by clocks, without an error of sampling'
     if any([row.name is None for row in rows]):
-        yield f'[without]: time that has no {label_of(difference.question.by)}'
+        yield f'[without]: time that has no {without_mark(difference.question.by)}'
     if not all([row.is_clear for row in rows]):
         yield '~: may be chance'

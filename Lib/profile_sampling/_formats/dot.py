@@ -16,6 +16,7 @@ columns and instructions, threads, states but for pseudo-frames, labels, tasks,
 who held the GIL and counters.
 """
 
+from profile_sampling._data import checks
 from profile_sampling._data.call_graph import CallGraph
 from profile_sampling._data.call_paths import ROOT, CallPaths
 from profile_sampling._data.measures import own_measure
@@ -36,8 +37,7 @@ def encode(tables, *, min_share=MIN_SHARE):
 
     Raise ValueError if *min_share* is no share.
     """
-    if not 0 <= min_share <= 1:
-        raise ValueError(f'min_share must be 0 to 1, but is {min_share}')
+    checks.share('min_share', min_share)
     return '\n'.join([
         'digraph profile {',
         '  node [shape=box, style=filled, fontname="monospace", '

@@ -20,21 +20,21 @@ _FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), '_page')
 
 
 def encode(tables, *, with_source=True, source_roots=None, base=None,
-           changes=None, mine=(), everything=False):
+           changes=None, mine=(), all=False):
     """Return the bytes of the page of a profile.
 
     *with_source*: with the text of its functions, as it is now.
     *source_roots*: of a profile that was read, only of files in these
     directories; see sources.py.  *base*: the Tables of another profile that
     it is compared with, and *changes*: the Difference from that.  *mine* and
-    *everything*: whose lines are shown; see by_site.sites_of().
+    *all*: whose lines are shown; see by_site.sites_of().
     """
     shown = sources.found(tables, source_roots) if with_source else None
     blocks = {'profile': writer.encode(tables),
-              'document': document(tables, mine, everything, changes=changes,
+              'document': document(tables, mine, all, changes=changes,
                                    sources=shown)}
     if base is not None:
-        blocks['base'] = document(base, mine, everything)
+        blocks['base'] = document(base, mine, all)
     if shown is not None:
         blocks['sources'] = writer.gzipped(json_text.data(shown), 9)
     return b''.join([_HEAD, *[embedded.block(name, data)

@@ -20,7 +20,7 @@ def encode(before, after, difference, *, max_bytes=None, **options):
     return html.encode(
         _sum(after, max_bytes), base=_sum(before, max_bytes),
         changes=difference, mine=difference.question.mine,
-        everything=not difference.before[0].is_mine, **options)
+        all=not difference.before[0].is_mine, **options)
 
 
 def _sum(runs, max_bytes):

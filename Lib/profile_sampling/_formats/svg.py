@@ -114,7 +114,7 @@ class _Drawing:
 
         What is below a narrow frame is as narrow.
         """
-        cum, children = self._cum[0], self._paths.children()
+        cum, sizes = self._cum[0], self._paths.sizes()
         least = MIN_WIDTH * self.total / (WIDTH - 2 * MARGIN)
         pending = [(ROOT, 0, 0)]
         while pending:
@@ -122,7 +122,7 @@ class _Drawing:
             if node:
                 yield node, depth, begin
             callees = []
-            for callee in children(node):
+            for callee in self._paths.children(node, sizes):
                 if cum[callee] and cum[callee] >= least:
                     callees.append((callee, depth + 1, begin))
                 begin += cum[callee]

@@ -4,7 +4,7 @@ This file owns what is in them.  It must not know how a table is laid out.
 """
 
 from profile_sampling._data import by_task
-from profile_sampling._data.label_names import label_of
+from profile_sampling._data.label_names import without_mark
 from profile_sampling._data.values import DELAY, TASK
 from profile_sampling._formats.findings import loop_holders
 from profile_sampling._formats.sites import place_cells, place_columns
@@ -73,7 +73,7 @@ def _name(row):
 
 
 def _awaited(rows):
-    return [(_UNKNOWN if row.function is None else row.function.name, row.ns)
+    return [(_UNKNOWN if row.function is None else row.function.name, row.awaiting_ns)
             for row in rows[:_AWAITED]]
 
 
@@ -122,8 +122,8 @@ def _callee(row):
 def by_label(tables, top, key):
     """The Table of the values of a label: latencies, if the program reported
     of requests, and what they come of."""
-    key = label_of(key)
     rows = by_task.rows_of_label(tables, key)
+    key = without_mark(key)
     notes = []
     requests = [row for row in rows if row.count]
     if requests:
@@ -150,8 +150,8 @@ def by_label(tables, top, key):
 def slow_requests(tables, sites, top, key):
     """The Table of what the slowest requests did, beside all others; or none,
     if nothing is known of them."""
-    key = label_of(key)
     rows = by_task.slow_requests(tables, key, _SLOWEST)
+    key = without_mark(key)
     if not rows:
         return []
     columns = [

@@ -7,14 +7,16 @@ cannot show all of it.  It must not know what the report says.
 import os
 import sys
 
+from profile_sampling._data import checks
 from profile_sampling._formats import text
+from profile_sampling._formats.table import WIDTH
 
 COLORS = 'auto', 'always', 'never'
 # As wide as what they stand for, where that cannot be shown.
 _PLAIN = {'\N{PLUS-MINUS SIGN}': '~', '\N{HORIZONTAL ELLIPSIS}': '~'}
 
 
-def write(tables, file, *, sort, limit, width, color, mine, everything, idle):
+def write(tables, file, *, sort, top, width, color, mine, all, idle):
     """Write the report of *tables*; see Profile.report()."""
     if file is None:
         file = sys.stdout
@@ -23,22 +25,11 @@ def write(tables, file, *, sort, limit, width, color, mine, everything, idle):
     if not hasattr(file, 'write'):
         raise TypeError(f'file must be open for text, not {file!r}; save() '
                         'takes a path')
-    if color not in COLORS:
-        raise ValueError(f'color must be {", ".join(COLORS[:-1])} or '
-                         f'{COLORS[-1]}, not {color!r}')
-    options = {'sort': sort, 'color': _is_colored(file, color),
-               'mine': [mine] if isinstance(mine, str) else mine,
-               'everything': everything, 'idle': idle}
-    for name, number in ('top', limit), ('width', width):
-        if number is not None:
-            if not isinstance(number, int):
-                raise TypeError(f'limit and width are ints, not {number!r}')
-            options[name] = number
-    file.write(_showable(text.render(tables, **options), file))
-
-
-def _is_colored(file, color):
-    return can_color(file) if color == 'auto' else color == 'always'
+    checks.one_of('color', color, COLORS)
+    file.write(_showable(text.render(
+        tables, top=top, sort=sort, width=WIDTH if width is None else width,
+        color=can_color(file) if color == 'auto' else color == 'always',
+        mine=mine, all=all, idle=idle), file))
 
 
 def can_color(file):

@@ -5,6 +5,7 @@ is _data's, nor know of other tables that can be asked for (tables_of.py).
 It also runs when the interpreter ends, and so imports nothing else then.
 """
 
+from profile_sampling._data import checks
 from profile_sampling._data.by_site import sites_of
 from profile_sampling._data.idle import shown as without_idle
 from profile_sampling._data.losses import lost_counts
@@ -27,23 +28,24 @@ def encode(tables, **options):
 
 
 def render(tables, *, top=None, sort=None, width=WIDTH, color=False,
-           name=None, mine=(), everything=False, idle=False):
+           name=None, mine=(), all=False, idle=False):
     """Return the report: totals, quality, findings, and the *top* lines of
     the program by what they cost; with *sort*, its functions instead.
 
     name is that of the file, and stands above all.  Lines are those of code
-    that is mine, as patterns in *mine* say, too; with *everything*, of all.
+    that is mine, as patterns in *mine* say, too; with *all*, of all.
     Without *top*, lines with hardly anything are only counted.  With *idle*,
     threads that had nothing to do are like all others.
 
     Raise ValueError for an option that cannot be.
     """
-    if sort is not None and sort not in SORTS:
-        raise ValueError(f'sort must be {", ".join(SORTS[:-1])} or '
-                         f'{SORTS[-1]}, not {sort!r}')
-    check(TOP if top is None else top, width)
+    if sort is not None:
+        checks.one_of('sort', sort, SORTS)
+    if top is not None:
+        checks.whole('top', top)
+    checks.whole('width', width, MIN_WIDTH)
     threads = on_clocks(tables)
-    sites = sites_of(threads, mine, everything, idle=idle)
+    sites = sites_of(threads, mine, all, idle=idle)
     if sort is None:
         shown = site_table(threads, sites, top or TOP)
     else:
@@ -54,15 +56,6 @@ def render(tables, *, top=None, sort=None, width=WIDTH, color=False,
         shown.least_share = 0
     return with_tables(tables, sites, [shown], width=width, color=color,
                        name=name)
-
-
-def check(top, width):
-    """Raise ValueError for numbers that no report can have."""
-    if top < 1:
-        raise ValueError(f'limit must be positive, but is {top}')
-    if width < MIN_WIDTH:
-        raise ValueError(f'width must be at least {MIN_WIDTH}, but is '
-                         f'{width}')
 
 
 def with_tables(tables, sites, shown, *, width, color, name=None, more=()):

@@ -9,8 +9,9 @@ import _interpreters
 import os
 
 from profile_sampling import _clock, _core
+from profile_sampling._data.checks import whole
 from profile_sampling._options import (
-    checked_capture, checked_rate, integer, with_hints)
+    checked_capture, checked_rate, with_hints)
 from profile_sampling._subscribing import delivery
 from profile_sampling._subscribing.batch import Batch, Rows
 
@@ -63,11 +64,11 @@ def subscribe(callback, *, rate_hz=1000, depth_frames=None, names=None,
     options = {'rate_hz': checked_rate(rate_hz),
                **checked_capture(depth_frames, names, signal)}
     batch_seconds = _seconds(batch_seconds)
-    max_events = integer('max_samples', max_samples, 1 << 24)
+    max_events = whole('max_samples', max_samples, most=1 << 24)
     options |= {
         'max_events': max_events,
         'batch_events': min(
-            max_events, integer('batch_samples', batch_samples, 1 << 24)),
+            max_events, whole('batch_samples', batch_samples, most=1 << 24)),
         'interpreter_id': _interpreter(all_interpreters),
         'threads': _idents(threads),
         'labels': _label_texts(labels),

@@ -135,7 +135,7 @@ class Columns:
     def _labels(self):
         """Return the column of the numbers of sets."""
         tables = self._tables
-        self.label_keys = [key for key in by_label.keys(tables)
+        self.label_keys = [key for key in by_label.labels(tables)
                            if key != TASKS]
         rows = list(zip(*[by_label.values(tables.labels, key)
                           for key in self.label_keys]))

@@ -29,20 +29,20 @@ _NO_FUNCTION = {OUTSIDE: -1, None: -1, IMPORTS: -2}
 _ORIGINS = (origins.MINE, origins.PACKAGES, origins.STDLIB, None)
 
 
-def document(tables, mine=(), everything=False, *, changes=None,
+def document(tables, mine=(), all=False, *, changes=None,
              sources=None):
     """Return the bytes of the document of some Tables.
 
-    *mine* and *everything* say whose lines are shown; see by_site.sites_of().
+    *mine* and *all* say whose lines are shown; see by_site.sites_of().
     *changes* is the Difference to another profile, whose lines are shown as
     far as *sources* has them; see sources.found().
     """
-    sites = sites_of(on_clocks(tables), mine, everything)
+    sites = sites_of(on_clocks(tables), mine, all)
     columns = Columns(sites)
     found = findings(tables, sites)
     facts = (_facts(tables, sites) | _functions(tables, mine)
              | _lists(tables, sites, columns) | {
-                 'options': _options(mine, everything),
+                 'options': _options(mine, all),
                  'quality': words.quality(tables, sites, found),
                  'cards': cards.cards(sites, found, columns),
                  'requests': requests.requests(tables),
@@ -78,9 +78,9 @@ def _n_samples(tables):
     return len(tables.column('holder'))
 
 
-def _options(mine, everything):
+def _options(mine, all):
     """Return what a command has that shows the same lines."""
-    return (['--all'] if everything else
+    return (['--all'] if all else
             [word for pattern in mine for word in ('--mine', pattern)])
 
 

@@ -90,7 +90,7 @@ class Labels:
                 # Other tools have labels that are numbers.
                 value = text or (str(number) if number else '')
                 if self._is_ours:
-                    key = label_names.label_of(key)
+                    key = label_names.without_mark(key)
                 labels.setdefault(key, {})[value] = None
             elif text:
                 texts[key] = text

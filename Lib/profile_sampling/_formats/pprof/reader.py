@@ -9,7 +9,7 @@ import io
 import os
 from itertools import chain
 
-from profile_sampling._data import intake
+from profile_sampling._data import checks, intake
 from profile_sampling._files import check_binary
 from profile_sampling._formats import embedded
 from profile_sampling._formats.pprof import decoder, others
@@ -28,9 +28,11 @@ def read(path, max_bytes=None):
 
     *path* may be a binary file object.
     """
-    budget = Budget(MAX_BYTES if max_bytes is None else max_bytes)
+    budget = Budget(MAX_BYTES if max_bytes is None
+                    else checks.whole('max_bytes', max_bytes, least=0))
     if not hasattr(path, 'read'):
-        with open(path, 'rb') as file:
+        # Not the number of a file, which open() would close in the end.
+        with open(os.fspath(path), 'rb') as file:
             return _read(file, os.fsdecode(path), budget)
     check_binary(path)
     name = getattr(path, 'name', None)

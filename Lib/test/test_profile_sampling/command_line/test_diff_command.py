@@ -144,7 +144,7 @@ class OutputTest(DiffTest):
         change = {'before', 'after', 'change', 'margin', 'relative',
                   'runs_before', 'runs_after'}
         self.assertEqual(set(document), {
-            'schema', 'mode', 'value', 'unit', 'by', 'cumulative', 'share',
+            'schema', 'mode', 'value', 'unit', 'by', 'cum', 'share',
             'per', 'method', 'before', 'after', 'total', 'gates', 'verdict',
             'rows'})
         self.assertEqual(set(document['after']), {
@@ -253,7 +253,7 @@ class StatusTest(DiffTest):
                 ("a.pb.gz: no sample has the label 'x'",
                  [a, b, '--per', 'x']),
                 ('counted nothing', [a, b, '--per', 'event=x']),
-                ("'x' is no kind of value", [a, b, '--value', 'x']),
+                ("no value 'x'", [a, b, '--value', 'x']),
                 ('known extensions: .txt, .json', [a, b, '-o', 'o.svg']),
                 ('different modes: cpu and wall', [cpu, b]),
                 ('not allowed with', [a, b, '--share', '--per', 'custom']),

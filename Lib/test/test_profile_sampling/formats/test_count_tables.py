@@ -216,7 +216,7 @@ class FilesTest(unittest.TestCase):
 class DifferenceTest(unittest.TestCase):
 
     def difference(self, before, after, **options):
-        return diff.of_tables(before, after, **options)
+        return diff.of_tables(before, after, diff.Question(**options))
 
     def verdicts(self, before, after, *gates):
         return [gate.verdict for gate in self.difference(

@@ -73,11 +73,6 @@ class ContentTest(unittest.TestCase):
         self.assertIn(r'label="a.f\n…/a/b.py:3\n', text)
         self.assertIn(r'tooltip="a.f\n/usr/lib/python/a/b.py:3"', text)
 
-    def test_wrong_shares(self):
-        for share in -0.1, 1.1, float('nan'):
-            with self.assertRaisesRegex(ValueError, 'must be 0 to 1'):
-                written(example(), min_share=share)
-
 
 @unittest.skipIf(shutil.which('dot') is None,
                  'no dot in PATH, of the package graphviz')

@@ -165,15 +165,15 @@ class SumsTest(unittest.TestCase):
                         for row in its.label_sets]
                 for key in its.label_keys:
                     expected = {
-                        row.value: row.ns(profile.mode)
+                        row.value: getattr(row, f'{profile.mode}_ns')
                         for row in profile.label_values(key, idle=True)
-                        if row.ns(profile.mode)}
+                        if getattr(row, f'{profile.mode}_ns')}
                     self.assertEqual(its.sums(
                         [rows[number].get(key)
                          for number in its.sample_labels]), expected)
                 self.assertEqual(
                     set(its.label_keys),
-                    set(profile.label_keys) - {'task_name'})
+                    set(profile.label_keys) - {'task'})
 
     def test_equal_samples_are_one(self):
         b = Builder()

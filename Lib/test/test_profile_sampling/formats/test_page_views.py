@@ -384,7 +384,7 @@ class AnyProfileTest(ViewTest):
     def test_every_kind_of_value(self):
         profile = example().profile()
         for value in 'wall', 'cpu', 'samples':
-            for _ in self.all_views(profile.about(value)):
+            for _ in self.all_views(profile.by_value(value)):
                 self.assertNotIn('NaN', self.text('body'))
 
     def test_another_tools_bytes(self):

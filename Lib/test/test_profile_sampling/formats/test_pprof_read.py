@@ -354,7 +354,8 @@ class OtherToolsTest(FilesTest):
                   'label:x': '1'}])
             self.assertEqual(of_all[0].state, 'running')
             self.assertEqual(
-                {row.value for row in profile.label_values('state')},
+                {row.value for row in profile.label_values(
+                    'label:state')},
                 {None, 'waiting'})
 
     def test_unknown_fields_are_skipped(self):

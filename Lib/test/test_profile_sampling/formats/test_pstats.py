@@ -79,8 +79,10 @@ class ContentTest(PstatsTest):
                                  else function.name)
                 self.assertEqual(found[0], row.cum_count)
                 self.assertAlmostEqual(found[2],
-                                       row.self_ns(mode) / SECOND_NS)
-                self.assertAlmostEqual(found[3], row.cum_ns(mode) / SECOND_NS)
+                                       getattr(row, f'self_{mode}_ns')
+                                       / SECOND_NS)
+                self.assertAlmostEqual(found[3], getattr(
+                    row, f'cum_{mode}_ns') / SECOND_NS)
             self.assertEqual(list(rows), ['[no frames]'])
 
     def test_functions_that_pstats_cannot_tell_apart(self):

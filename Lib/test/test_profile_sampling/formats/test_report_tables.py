@@ -99,7 +99,7 @@ class ByTest(unittest.TestCase):
         b.sample('a.f:2', count=3, labels={'event': 'miss'}, state='custom')
 
         def by(tables, *rest):
-            return self.by(tables.about('samples'), *rest)
+            return self.by(tables.by_value('samples'), *rest)
 
         self.assertEqual(shown(b, by, 9, 'event'), [
             '#   self  samples  custom  event',

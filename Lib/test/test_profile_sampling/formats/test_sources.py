@@ -46,7 +46,7 @@ class ForeignTest(unittest.TestCase):
                 for function in reversed(foreign.embedded(page))]
 
     def listing(self, *function):
-        """Return what report --source prints: lines and notes."""
+        """Return what report --listing prints: lines and notes."""
         tables = foreign.profile([function])._tables
         table, = tables_of_code.source(tables, Sites(tables), 9, '')
         number = [column.key for column in table.columns].index('line')
@@ -116,7 +116,7 @@ class PageTest(ForeignTest):
         profile = foreign.profile([(self.files.private, 'connect', 2, 3)])
         own = Builder().sample('a.f:3', wall_ns=1).profile()
         for one in (profile, profile.focus('connect'), profile + own,
-                    Profile.merge(own, profile), profile.about('cpu'),
+                    Profile.merge(own, profile), profile.by_value('cpu'),
                     pickle.loads(pickle.dumps(profile)),
                     *profile.group_by('state').values(),
                     profile.hide('nothing')):

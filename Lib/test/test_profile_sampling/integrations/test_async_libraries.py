@@ -210,7 +210,7 @@ class DatabaseTest(LibraryTest):
         self.check_request(row, 'query', WAITING)
         awaited = row.awaited[0]
         self.assertEqual(awaited.function.qualname, 'Connection._execute')
-        self.assertGreater(awaited.ns, 0.9 * row.awaiting_ns)
+        self.assertGreater(awaited.awaiting_ns, 0.9 * row.awaiting_ns)
         # Behind it, the coroutines that the program wrote.
         stacks = [[frame.function.qualname for frame in sample.stack]
                   for sample in run.profile.samples

@@ -89,8 +89,8 @@ class BlocksTest(LabelTest):
         label(a=None, b=None).set()
 
     def test_reserved_names(self):
-        for name in ('state', 'interpreter', 'task name', 'task_name',
-                     'task id', 'thread id', 'thread name', 'thread native id',
+        for name in ('state', 'interpreter', 'task name', 'task id',
+                     'thread id', 'thread name', 'thread native id',
                      'opcode', 'instruction offset', 'gil holder',
                      'gil holder place', 'gil holder interpreter',
                      'gil holder thread', 'gil holder thread id',
@@ -308,13 +308,13 @@ class RowsTest(unittest.TestCase):
         profile = b.profile()
         rows = profile.label_values('route')
         self.assertEqual(
-            [(row.value, row.count, row.wall_ns, row.ns('cpu'))
+            [(row.value, row.count, row.wall_ns, row.cpu_ns)
              for row in rows],
             [('/a', 1, 3, 6), ('/b', 6, 6, 3), (None, 1, 1, 1)])
         self.assertEqual(
             [(row.value, row.wall_ns) for row
-             in profile.label_values('task_name')], [(None, 9), ('T', 1)])
-        self.assertEqual(profile.label_keys, ('route', 'task_name', 'user'))
+             in profile.label_values('task')], [(None, 9), ('T', 1)])
+        self.assertEqual(profile.label_keys, ('route', 'task', 'user'))
         for key in 'nothing', 'state':
             with self.assertRaisesRegex(ValueError, f"'{key}'.*: route, "):
                 profile.label_values(key)

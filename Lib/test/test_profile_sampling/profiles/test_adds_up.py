@@ -95,7 +95,7 @@ def figures(profile, **shown):
     found = Counter()
     for row in profile.call_sites(**shown):
         found['mine', row.function, row.line] += row.total
-    for row in profile.call_sites(everything=True, **shown):
+    for row in profile.call_sites(all=True, **shown):
         place = row.function, row.line
         found['site', *place] += row.total
         for state, ns in row.states.items():
@@ -243,7 +243,7 @@ class AddsUpTest(unittest.TestCase):
                     # What is lost is on no line.
                     found = self_ns(profile.filter(state=[
                         state for state in STATES if state != 'lost']), **shown)
-                    sites = profile.call_sites(everything=True, **shown)
+                    sites = profile.call_sites(all=True, **shown)
                     self.assertEqual(found, sum([
                         row.total for row in sites
                         if row.function is not None]))
@@ -289,7 +289,7 @@ class CommandTest(unittest.TestCase):
                     whole = self.busy(path, *options)
                     api = Counter()
                     for row in profile.call_sites(
-                            everything='--all' in options,
+                            all='--all' in options,
                             idle='--idle' in options):
                         name = row.function and row.function.name
                         api[name, row.line] += row.total

@@ -82,11 +82,6 @@ class CallTreeTest(unittest.TestCase):
             self.assertEqual(shape(b.profile().call_tree(inverted)),
                              {'a.f': (1, 1, {})})
 
-    def test_unknown_kind_of_tree(self):
-        with self.assertRaisesRegex(ValueError, "function or line, not by "
-                                                "'file'"):
-            small().call_tree(by='file')
-
     def test_deep_stacks(self):
         # The deepest that a session keeps; nothing may call itself.
         b = Builder()

@@ -276,7 +276,7 @@ class GroupTest(PartsTest):
         for key, expected in (
                 ('state', {'gil_wait': 32, 'unsampled': 16, 'running': 9,
                            'gc': 4, 'waiting': 2}),
-                ('task_name', {None: 55, 'T1': 8}),
+                ('task', {None: 55, 'T1': 8}),
                 ('file', {'/src/app.py': 41, None: 16, '/src/db.py': 6}),
                 ('route', {None: 60, '/b': 2, '/a': 1}),
                 ('shard', {None: 61, '1': 2})):
@@ -321,15 +321,15 @@ class GroupTest(PartsTest):
             task=('T1', 1))
         profile = b.profile()
         for key, value in (('thread', profile.threads[0]),
-                           ('file', '/src/app.py'), ('task_name', 'T1'),
-                           ('task', 'T1'), ('label:thread', 'a'),
+                           ('file', '/src/app.py'), ('task', 'T1'),
+                           ('label:thread', 'a'),
                            ('label:file', 'b'), ('label:task', 'c'),
                            ('label:label:task', 'd')):
             with self.subTest(key=key):
                 self.assertEqual(list(profile.group_by(key)), [value])
         with self.assertRaisesRegex(ValueError, (
                 'thread, state, file, label:file, label:label:task, '
-                'label:task, task, label:thread$')):
+                'label:task, label:thread, task$')):
             profile.group_by('nix')
 
     def test_empty(self):
@@ -338,7 +338,7 @@ class GroupTest(PartsTest):
     def test_together_they_are_the_whole(self):
         for seed in SEEDS:
             whole = random_profile(random.Random(seed))
-            for key in ('thread', 'state', 'task_name', 'function', 'file',
+            for key in ('thread', 'state', 'task', 'function', 'file',
                         'route', 'shard'):
                 with self.subTest(seed=seed, key=key):
                     parts = whole.group_by(key).values()

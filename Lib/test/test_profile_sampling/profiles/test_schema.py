@@ -132,7 +132,7 @@ class SchemaTest(unittest.TestCase):
     def test_with_a_profile_that_has_neither(self):
         b = Builder(pid=9)
         b.sample('app.main:1', wall_ns=5)
-        both = Profile.merge(b.profile(), heap().about('wall'))
+        both = Profile.merge(b.profile(), heap().by_value('wall'))
         self.assertEqual(both.total('inuse_bytes'), heap().total('inuse_bytes'))
         self.assertEqual({sample.size_class for sample in both.samples},
                          {0, 64, 4096})
@@ -142,7 +142,7 @@ class SchemaTest(unittest.TestCase):
         b = Builder(pid=9)
         b.sample('app.main:1', wall_ns=500)
         plain = timed(b.profile(), random.Random(1))
-        both = Profile.merge(plain, heap().about('wall'))
+        both = Profile.merge(plain, heap().by_value('wall'))
         self.assertEqual(sum(both.timeline.wall_ns), 500)
         self.assertEqual(sum(reloaded(both).timeline.wall_ns), 500)
 

@@ -82,7 +82,7 @@ class ShapeTest(unittest.TestCase):
                 self.assertEqual((sites.idle, sites.busy), (600, 140))
                 again = shape.shaped(tables, hide=['main'])
                 self.assertEqual(Sites(again).idle, 600)
-                for part in (tables.about('samples').about('wall'),
+                for part in (tables.by_value('samples').by_value('wall'),
                              select.where(tables, 'state', 'waiting|idle'),
                              on_clocks(tables)):
                     self.assertEqual(Sites(part).idle, 600)

@@ -89,21 +89,6 @@ class ReportTest(unittest.TestCase):
         file.flush()
         self.assertIn(b'a.gr\\xf6\\xdfe', data.getvalue())
 
-    def test_wrong_arguments(self):
-        for options, error, message in (
-                ({'sort': 'flat'}, ValueError, "self, cum, calls or per-call, not 'flat'"),
-                ({'limit': 0}, ValueError, 'limit must be positive'),
-                ({'limit': '5'}, TypeError, "not '5'"),
-                ({'width': 59}, ValueError, 'at least 60, but is 59'),
-                ({'width': 80.5}, TypeError, 'not 80.5'),
-                ({'color': 'red'}, ValueError,
-                 "auto, always or never, not 'red'"),
-                ({'file': 'out.txt'}, TypeError, 'save()')):
-            options = {'file': io.StringIO()} | options
-            with self.subTest(options=options), \
-                    self.assertRaisesRegex(error, message):
-                self.profile.report(**options)
-
 
 class ShortTest(unittest.TestCase):
 

@@ -103,7 +103,7 @@ class ValuesTest(unittest.TestCase):
 
     def test_about_tasks(self):
         profile = service().profile()
-        about = profile.about('task')
+        about = profile.by_value('task')
         self.assertEqual((about.mode, about.total('task_ns')),
                          ('task', 55 * MS))
         self.assertEqual(profile.mode, 'wall')
@@ -120,7 +120,7 @@ class ValuesTest(unittest.TestCase):
         self.assertRegex(report, '54.5% .* 30.0ms .* db.fetch:7')
         self.assertNotIn('select.poll', report)
         with self.assertRaisesRegex(ValueError, "'bogus'.*task, delay"):
-            profile.about('bogus')
+            profile.by_value('bogus')
         self.assertEqual(reloaded(about), about)
 
 
@@ -140,7 +140,7 @@ class ClassTest(unittest.TestCase):
         self.assertIsNone(profile.samples[-1].task_class)
         self.assertEqual(set(profile.group_by('task_class')),
                          {'app.handle', 'app.worker', None})
-        self.assertEqual(profile.label_values('task_name')[0].value, None)
+        self.assertEqual(profile.label_values('task')[0].value, None)
 
     def test_tables_of_the_core_that_are_damaged(self):
         for labels in ([(0, None, None, 0, 0), (1, None, 'a', 1, 1)],
@@ -172,7 +172,7 @@ class RowsTest(unittest.TestCase):
         for ns, expected in ((row.mean_ns, 270), (row.p50_ns, 60),
                              (row.p99_ns, 900)):
             self.assertAlmostEqual(ns / MS / expected, 1, delta=0.07)
-        self.assertEqual([(awaited.function.name, awaited.ns)
+        self.assertEqual([(awaited.function.name, awaited.awaiting_ns)
                           for awaited in row.awaited],
                          [('db.fetch', 30 * MS), ('lock.acquire', 5 * MS)])
         self.assertEqual((rows[1].finished, rows[1].mean_ns), (0, None))
@@ -186,7 +186,7 @@ class RowsTest(unittest.TestCase):
                                  profile.total('task_ns'))
                 self.assertEqual(
                     sum([row.awaiting_ns for row in rows]),
-                    sum([awaited.ns for row in rows
+                    sum([awaited.awaiting_ns for row in rows
                          for awaited in row.awaited]))
             self.assertEqual(sum([row.delay_ns for row
                                   in profile.loop_holders()]),
@@ -238,7 +238,7 @@ class RowsTest(unittest.TestCase):
         self.assertEqual([(row.value, row.life_ns, row.count)
                           for row in rows],
                          [('/', 47 * MS, None), (None, 8 * MS, None)])
-        with self.assertRaisesRegex(ValueError, "'bogus'.*route, task_class"):
+        with self.assertRaisesRegex(ValueError, "'bogus'.*route, task, task_class"):
             service().profile().tasks_by('bogus')
 
 

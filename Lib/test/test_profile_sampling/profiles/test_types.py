@@ -2,14 +2,17 @@
 
 import ast
 import inspect
+import itertools
 import os
 import pickle
+import random
 import unittest
 
 import profile_sampling
 from profile_sampling import Finding
 
-from ..support.builders import example
+from ..support.builders import Builder, example
+from ..support.timed import timed
 
 _PACKAGE = os.path.dirname(profile_sampling.__file__)
 _NAMES = {*profile_sampling.__all__, *profile_sampling._ROWS,
@@ -102,18 +105,34 @@ class StubTest(unittest.TestCase):
                         if attribute[:1] != '_'}, set())
 
 
-class FindingTest(unittest.TestCase):
+class ValuesTest(unittest.TestCase):
 
-    def test_value(self):
-        finding = Finding('gc', 'GC is 9 %', None, ns=9)
-        self.assertEqual(finding, pickle.loads(pickle.dumps(finding)))
-        self.assertNotEqual(finding, Finding('gc', 'GC is 9 %', ns=8))
-        self.assertIn('ns', repr(finding))
-        hash(finding)
+    def test_values(self):
+        """What methods return compares, prints and is pickled."""
+        profile = example().profile()
+        for make in (
+                lambda p: p, lambda p: p.samples[0], lambda p: p.threads[0],
+                lambda p: p.call_tree(), lambda p: p.call_tree(inverted=True),
+                lambda p: p.call_tree(by='line').children[0],
+                lambda p: p.call_sites()[0], lambda p: p.functions()[0],
+                lambda p: p.value_type, lambda p: timed(p, random.Random(1)).timeline,
+                lambda p: (p - p).rows[0], lambda p: p.findings(),
+                lambda p: Finding('gc', 'GC is 9 %', None, ns=9)):
+            value, copy = make(profile), pickle.loads(pickle.dumps(
+                make(profile)))
+            with self.subTest(value=value):
+                self.assertEqual(copy, value)
+                self.assertEqual(repr(copy), repr(value))
+                self.assertNotIn('object at 0x', repr(value))
+                if not isinstance(value, list):
+                    self.assertEqual(hash(copy), hash(value))
 
-    def test_of_a_profile(self):
-        for finding in example().profile().findings():
-            self.assertIs(type(finding), Finding)
+    def test_trees_differ(self):
+        trees = [Builder().sample(stack, wall_ns=1).profile().call_tree()
+                 for stack in ('a.f:1 a.g:1', 'a.f:1 a.h:1', 'a.f:1')]
+        self.assertEqual(trees[0], trees[0])
+        for one, other in itertools.permutations(trees, 2):
+            self.assertNotEqual(one, other)
 
 
 if __name__ == '__main__':
