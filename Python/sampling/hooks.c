@@ -13,6 +13,7 @@
 #include "pycore_runtime.h"           // _PyRuntime
 #include "pycore_tstate.h"            // _PyThreadStateImpl
 
+#include "base/frame.h"
 #include "clock/clock.h"
 #include "native/native.h"            // _PySampling_KeepCall()
 #include "sample/buffer.h"            // _PySampling_HasCaptures()
@@ -46,7 +47,7 @@ answer(PyThreadState *tstate, _PySampling_Thread *thread, int flags)
         _PySampling_RecordNote(tstate, thread, _PySampling_RUNS,
                                _PySampling_WallNow());
     }
-    if (thread->root_node == 0 && tstate->current_frame != NULL
+    if (thread->root_node == 0 && _PySampling_CurrentFrame(tstate) != NULL
         && !thread->excluded)
     {
         _PySampling_RecordRoot(tstate, thread);
@@ -225,7 +226,7 @@ begin_run(PyThreadState *tstate, _PySampling_Thread *thread)
     }
     if (thread->overdue.after_ns != 0) {
         _PySampling_KeepCall(
-            thread->is_yielding ? NULL : tstate->current_frame,
+            thread->is_yielding ? NULL : _PySampling_CurrentFrame(tstate),
             &thread->resumed);
     }
     thread->is_yielding = 0;

@@ -5,12 +5,12 @@
 
 #include "Python.h"
 
-#include "pycore_frame.h"             // _PyInterpreterFrame
 #include "pycore_interp.h"            // PyInterpreterState.sampling
 #include "pycore_pystate.h"           // _PyThreadState_GET()
 #include "pycore_runtime.h"           // _PyRuntime
 #include "pycore_tstate.h"            // _PyThreadStateImpl
 
+#include "base/frame.h"
 #include "calls/calls.h"
 #include "native/native.h"
 #include "sample/sample.h"
@@ -31,7 +31,7 @@ void
     if (thread != NULL) {
         _PySampling_ENTER_HOOK(thread);
         thread->gc_start_ns = _PySampling_WallNow();
-        thread->gc_frame = tstate->current_frame;
+        thread->gc_frame = _PySampling_CurrentFrame(tstate);
         thread->gc_generation = generation;
         _PySampling_LEAVE_HOOK(thread);
     }

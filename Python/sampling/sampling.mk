@@ -67,6 +67,7 @@ SAMPLING_HEADERS= \
 	$(srcdir)/Include/internal/pycore_sampling_state.h \
 	$(srcdir)/Python/sampling/base/axis.h \
 	$(srcdir)/Python/sampling/base/common.h \
+	$(srcdir)/Python/sampling/base/frame.h \
 	$(srcdir)/Python/sampling/base/task.h \
 	$(srcdir)/Python/sampling/base/thread.h \
 	$(srcdir)/Python/sampling/calls/calls.h \

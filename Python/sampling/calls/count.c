@@ -9,14 +9,13 @@
 
 #include "Python.h"
 
-#include "pycore_frame.h"             // _PyInterpreterFrame
 #include "pycore_instruments.h"       // PY_MONITORING_EVENT_CALL
 #include "pycore_interp.h"            // PyInterpreterState.sampling
 #include "pycore_pystate.h"           // PyThreadState.interp
 #include "pycore_runtime.h"           // _PyRuntime
 #include "pycore_tstate.h"            // _PyThreadStateImpl
 
-#include "../sample/walk.h"           // _PySampling_IsArtificial()
+#include "../base/frame.h"
 #include "../tables/labels.h"
 #include "../tables/store.h"
 #include "calls.h"
@@ -97,8 +96,8 @@ forget_depths(struct _sampling_calls *calls)
 static void
 read_depths(struct _sampling_calls *calls, PyThreadState *tstate)
 {
-    _PyInterpreterFrame *frame = tstate->current_frame;
-    for (; frame != NULL; frame = frame->previous) {
+    _PyInterpreterFrame *frame = _PySampling_CurrentFrame(tstate);
+    for (; frame != NULL; frame = _PySampling_FramePrevious(frame)) {
         if (_PySampling_IsArtificial(frame)) {
             continue;
         }
@@ -129,7 +128,7 @@ static inline _PyInterpreterFrame *
 caller_of(_PyInterpreterFrame *frame)
 {
     do {
-        frame = frame->previous;
+        frame = _PySampling_FramePrevious(frame);
     } while (frame != NULL && _PySampling_IsArtificial(frame));
     return frame;
 }
@@ -139,7 +138,8 @@ edge_to(struct _sampling_calls *calls, struct _sampling_counted *record,
         _PyInterpreterFrame *frame)
 {
     _PyInterpreterFrame *caller = caller_of(frame);
-    _Py_CODEUNIT *site = caller != NULL ? caller->instr_ptr : NULL;
+    _Py_CODEUNIT *site =
+        caller != NULL ? _PySampling_FrameInstr(caller) : NULL;
     if (record->last_site != site) {
         struct _sampling_edge *edge = _PySampling_FindEdge(
             calls, caller, site, record->key, record, NULL,
@@ -211,9 +211,9 @@ count_c_call(struct _sampling_calls *calls, _PyInterpreterFrame *frame,
 static int
 is_of_library(struct _sampling_calls *calls, _PyInterpreterFrame *frame)
 {
-    PyObject *path = ((PyCodeObject *)frame->f_executable)->co_filename;
+    PyObject *path = _PySampling_FrameCode(frame)->co_filename;
     if (PyUnicode_READ_CHAR(path, 0) == '<') {
-        PyObject *name = _PySampling_DictGet(frame->f_globals,
+        PyObject *name = _PySampling_DictGet(_PySampling_FrameGlobals(frame),
                                              &_Py_ID(__name__));
         return name == NULL || !PyUnicode_Check(name)
             || !_PyUnicode_Equal(name, &_Py_ID(__main__));
@@ -278,8 +278,8 @@ count_query(struct _sampling_calls *calls, PyThreadState *tstate,
         }
     }
     struct _sampling_edge *edge = _PySampling_FindEdge(
-        calls, frame, frame != NULL ? frame->instr_ptr : NULL, watched->key,
-        watched, NULL, route_now(calls, tstate));
+        calls, frame, frame != NULL ? _PySampling_FrameInstr(frame) : NULL,
+        watched->key, watched, NULL, route_now(calls, tstate));
     if (edge != NULL) {
         edge->calls++;
     }

@@ -5,10 +5,10 @@
 
 #include "Python.h"
 
-#include "pycore_frame.h"             // _PyInterpreterFrame
 #include "pycore_interp.h"            // PyInterpreterState.sampling
 #include "pycore_pystate.h"           // _PyInterpreterState_GET()
 
+#include "../base/frame.h"
 #include "../native/native.h"
 #include "../tables/store.h"
 #include "calls.h"
@@ -297,8 +297,8 @@ struct _sampling_counted *
 _PySampling_CountedOf(struct _sampling_calls *calls,
                       _PyInterpreterFrame *frame)
 {
-    return counted_of(calls, (PyCodeObject *)frame->f_executable,
-                      frame->f_globals);
+    return counted_of(calls, _PySampling_FrameCode(frame),
+                      _PySampling_FrameGlobals(frame));
 }
 
 struct _sampling_counted *

@@ -14,9 +14,9 @@
 
 #include "pycore_code.h"              // _PyCode_CODE()
 #include "pycore_descrobject.h"       // _PyMethodWrapper_Type
-#include "pycore_frame.h"             // _PyInterpreterFrame
 #include "pycore_opcode_metadata.h"   // _PyOpcode_Deopt
 
+#include "../base/frame.h"
 #include "native.h"
 
 #define READ(INTERP, FROM, TO) \
@@ -222,8 +222,8 @@ _PySampling_CaptureCallee(PyInterpreterState *interp,
                           const struct _sampling_call *call,
                           _PySampling_Frame *out)
 {
-    PyCodeObject *code = (PyCodeObject *)frame->f_executable;
-    _Py_CODEUNIT *instr = frame->instr_ptr;
+    PyCodeObject *code = _PySampling_FrameCode(frame);
+    _Py_CODEUNIT *instr = _PySampling_FrameInstr(frame);
     int specialized = _PySampling_OpcodeAt(code, instr);
     int opcode = _PyOpcode_Deopt[specialized];
     if (needs_no_operand(specialized)) {
@@ -237,7 +237,7 @@ _PySampling_CaptureCallee(PyInterpreterState *interp,
         return 0;
     }
     PyObject *of_call[2];
-    PyObject **operands = frame->localsplus + code->co_nlocalsplus + slot;
+    PyObject **operands = _PySampling_FrameOperands(frame, code) + slot;
     if (call != NULL) {
         if (slot + 1 >= _PySampling_CALL_OPERANDS) {
             return 0;
@@ -262,16 +262,16 @@ void
 _PySampling_KeepCall(_PyInterpreterFrame *frame, struct _sampling_call *call)
 {
     call->frame = NULL;
-    if (frame == NULL || frame->owner == FRAME_OWNED_BY_CSTACK) {
+    if (frame == NULL || _PySampling_IsEntry(frame)) {
         return;
     }
-    PyCodeObject *code = (PyCodeObject *)frame->f_executable;
+    PyCodeObject *code = _PySampling_FrameCode(frame);
     int num_operands =
         Py_MIN(code->co_stacksize, _PySampling_CALL_OPERANDS);
     memset(call->operands, 0, sizeof(call->operands));
-    memcpy(call->operands, frame->localsplus + code->co_nlocalsplus,
+    memcpy(call->operands, _PySampling_FrameOperands(frame, code),
            (size_t)num_operands * sizeof(PyObject *));
-    call->instr = frame->instr_ptr;
+    call->instr = _PySampling_FrameInstr(frame);
     call->frame = frame;
 }
 
@@ -283,10 +283,11 @@ _PySampling_ReadSleeper(PyThreadState *tstate,
     _PyInterpreterFrame *at;
     _PyInterpreterFrame frame;
     PyCodeObject code;
-    if (!_PySampling_ReadMemory(NULL, &tstate->current_frame, &at, sizeof(at))
+    if (!_PySampling_ReadMemory(NULL, _PySampling_CurrentFrameSlot(tstate),
+                                &at, sizeof(at))
         || !_PySampling_ReadMemory(NULL, at, &frame, sizeof(frame))
-        || frame.owner == FRAME_OWNED_BY_CSTACK
-        || !_PySampling_ReadMemory(NULL, frame.f_executable, &code,
+        || _PySampling_IsEntry(&frame)
+        || !_PySampling_ReadMemory(NULL, _PySampling_FrameCode(&frame), &code,
                                    sizeof(code)))
     {
         return NULL;
@@ -297,8 +298,8 @@ _PySampling_ReadSleeper(PyThreadState *tstate,
         return NULL;
     }
     memset(sleeper->operands, 0, sizeof(sleeper->operands));
-    sleeper->instr = frame.instr_ptr;
-    if (!_PySampling_ReadMemory(NULL, at->localsplus + code.co_nlocalsplus,
+    sleeper->instr = _PySampling_FrameInstr(&frame);
+    if (!_PySampling_ReadMemory(NULL, _PySampling_FrameOperands(at, &code),
                                 sleeper->operands,
                                 (size_t)num_operands * sizeof(PyObject *)))
     {

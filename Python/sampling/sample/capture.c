@@ -14,12 +14,12 @@
 #include "Python.h"
 
 #include "pycore_ceval.h"             // _Py_set_eval_breaker_bit()
-#include "pycore_frame.h"             // _PyInterpreterFrame
 #include "pycore_interp.h"            // PyInterpreterState.sampling
 #include "pycore_pystate.h"           // _PyThreadState_GET()
 #include "pycore_runtime.h"           // _PyRuntime
 #include "pycore_tstate.h"            // _PyThreadStateImpl
 
+#include "../base/frame.h"
 #include "../clock/clock.h"
 #include "buffer.h"
 #include "sample.h"
@@ -59,10 +59,10 @@ capture(PyThreadState *tstate, _PySampling_Thread *thread,
         uint64_t asleep_ns, int is_in_c)
 {
     struct _sampling_buffer *buffer = tstate->interp->sampling.buffer;
-    _PyInterpreterFrame *frame = tstate->current_frame;
+    _PyInterpreterFrame *frame = _PySampling_CurrentFrame(tstate);
     _Py_CODEUNIT *instr = NULL;
-    if (frame != NULL && frame->owner != FRAME_OWNED_BY_CSTACK) {
-        instr = frame->instr_ptr;
+    if (frame != NULL && !_PySampling_IsEntry(frame)) {
+        instr = _PySampling_FrameInstr(frame);
     }
 
     struct _sampling_capture *last = NULL;

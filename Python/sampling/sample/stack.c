@@ -6,10 +6,10 @@
 
 #include "Python.h"
 
-#include "pycore_frame.h"             // _PyInterpreterFrame
 #include "pycore_interp.h"            // PyInterpreterState.sampling
 #include "pycore_runtime.h"           // _PyRuntime
 
+#include "../base/frame.h"
 #include "buffer.h"
 #include "sample.h"
 #include "walk.h"
@@ -24,14 +24,14 @@ static PyObject *
 globals_of(PyThreadState *tstate, PyCodeObject *code)
 {
     int steps = 0;
-    for (_PyInterpreterFrame *frame = tstate->current_frame;
+    for (_PyInterpreterFrame *frame = _PySampling_CurrentFrame(tstate);
          frame != NULL && steps < MAX_GLOBALS_FRAMES;
-         frame = frame->previous, steps++)
+         frame = _PySampling_FramePrevious(frame), steps++)
     {
         if (!_PySampling_IsArtificial(frame)
-            && _PyFrame_GetCode(frame)->co_filename == code->co_filename)
+            && _PySampling_FrameCode(frame)->co_filename == code->co_filename)
         {
-            return frame->f_globals;
+            return _PySampling_FrameGlobals(frame);
         }
     }
     return NULL;
@@ -179,7 +179,7 @@ uint32_t
 _PySampling_WalkNode(PyThreadState *tstate, _PySampling_Thread *thread,
                      int is_in_c)
 {
-    return walk_node(tstate, thread, tstate->current_frame,
+    return walk_node(tstate, thread, _PySampling_CurrentFrame(tstate),
                      _PyRuntime.sampling.options.names, is_in_c, INT_MAX,
                      NULL);
 }
@@ -187,10 +187,10 @@ _PySampling_WalkNode(PyThreadState *tstate, _PySampling_Thread *thread,
 _PySampling_RACES uint32_t
 _PySampling_SleeperNode(PyThreadState *tstate, _PySampling_Thread *thread)
 {
-    _PyInterpreterFrame *frame = tstate->current_frame;
+    _PyInterpreterFrame *frame = _PySampling_CurrentFrame(tstate);
     int is_known = frame != NULL
         && _Py_atomic_load_ptr_acquire(&thread->sleeper.frame) == frame
-        && thread->sleeper.instr == frame->instr_ptr;
+        && thread->sleeper.instr == _PySampling_FrameInstr(frame);
     struct _sampling_call call = thread->sleeper;
     // The clock may have begun to write another one meanwhile.
     _Py_atomic_fence_acquire();
@@ -208,12 +208,12 @@ outer_frame(_PyInterpreterFrame *frame, int skip_frames)
 {
     for (;;) {
         while (frame != NULL && _PySampling_IsArtificial(frame)) {
-            frame = frame->previous;
+            frame = _PySampling_FramePrevious(frame);
         }
         if (frame == NULL || skip_frames-- <= 0) {
             return frame;
         }
-        frame = frame->previous;
+        frame = _PySampling_FramePrevious(frame);
     }
 }
 
@@ -222,20 +222,22 @@ _PySampling_OuterNode(PyThreadState *tstate, _PySampling_Thread *thread,
                       int skip_frames)
 {
     return walk_node(tstate, thread,
-                     outer_frame(tstate->current_frame, skip_frames),
+                     outer_frame(_PySampling_CurrentFrame(tstate),
+                                 skip_frames),
                      _PyRuntime.sampling.options.names, 1, INT_MAX, NULL);
 }
 
 uint32_t
 _PySampling_CallerNode(PyThreadState *tstate, _PySampling_Thread *thread)
 {
-    return walk_node(tstate, thread, outer_frame(tstate->current_frame, 1),
+    return walk_node(tstate, thread,
+                     outer_frame(_PySampling_CurrentFrame(tstate), 1),
                      _PyRuntime.sampling.options.names, 0, INT_MAX, NULL);
 }
 
 uint32_t
 _PySampling_RootNode(PyThreadState *tstate, _PySampling_Thread *thread)
 {
-    return walk_node(tstate, thread, tstate->current_frame, 0, 0,
+    return walk_node(tstate, thread, _PySampling_CurrentFrame(tstate), 0, 0,
                      OUTERMOST_FRAMES, NULL);
 }

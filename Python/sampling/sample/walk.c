@@ -5,9 +5,9 @@
 
 #include "Python.h"
 
-#include "pycore_frame.h"             // _PyInterpreterFrame
 #include "pycore_runtime.h"           // _PyRuntime
 
+#include "../base/frame.h"
 #include "walk.h"
 
 /* Of a stack deeper than depth_frames, this many frames next to the root are
@@ -76,7 +76,7 @@ add_kept(struct _sampling_walk *w, _PyInterpreterFrame *frame, int is_in_c)
         add_callee(w, frame);
     }
     w->out[w->num_entries++] = (_PySampling_Frame){
-        (PyCodeObject *)frame->f_executable, frame->instr_ptr};
+        _PySampling_FrameCode(frame), _PySampling_FrameInstr(frame)};
 }
 
 static void
@@ -85,8 +85,8 @@ add_leaf_opcode(struct _sampling_walk *w, _PyInterpreterFrame *frame)
     if (w->names & _PySampling_NAME_OPCODES) {
         add_pseudo(w, _PySampling_PSEUDO_OPCODE,
                    (uint32_t)_PySampling_OpcodeAt(
-                       (PyCodeObject *)frame->f_executable,
-                       frame->instr_ptr));
+                       _PySampling_FrameCode(frame),
+                       _PySampling_FrameInstr(frame)));
     }
 }
 
@@ -160,7 +160,9 @@ _PySampling_Walk(struct _sampling_walk *w, _PySampling_Thread *thread,
     _PyInterpreterFrame *gc_frame =
         thread->gc_generation >= 0 ? thread->gc_frame : NULL;
 
-    for (; frame != NULL && total < MAX_WALK_FRAMES; frame = frame->previous) {
+    for (; frame != NULL && total < MAX_WALK_FRAMES;
+         frame = _PySampling_FramePrevious(frame))
+    {
         if (frame == gc_frame) {
             if (total < leaf_frames) {
                 add_collection(w, thread, frame);
@@ -173,7 +175,7 @@ _PySampling_Walk(struct _sampling_walk *w, _PySampling_Thread *thread,
         }
         if (_PySampling_IsArtificial(frame)) {
             // C code called the frame that comes before this one.
-            is_in_c |= frame->owner == FRAME_OWNED_BY_CSTACK;
+            is_in_c |= _PySampling_IsEntry(frame);
             continue;
         }
         if (total < leaf_frames) {

@@ -9,20 +9,8 @@
 #  error "this header requires Py_BUILD_CORE define"
 #endif
 
-#include "pycore_code.h"          // _PyCode_DEF()
-#include "pycore_frame.h"         // _PyInterpreterFrame
+#include "../base/frame.h"
 #include "../native/native.h"
-
-extern const struct _PyCode_DEF(8) _Py_InitCleanup;
-
-/* Frames that stand for no Python code: the eval loop's entry frames, and the
-   shim that checks what __init__ returned. */
-static inline int
-_PySampling_IsArtificial(_PyInterpreterFrame *frame)
-{
-    return frame->owner == FRAME_OWNED_BY_CSTACK
-        || frame->f_executable == (PyObject *)&_Py_InitCleanup;
-}
 
 /* A stack that is being copied. */
 struct _sampling_walk {

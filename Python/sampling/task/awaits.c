@@ -7,10 +7,10 @@
 
 #include "opcode.h"
 #include "pycore_code.h"              // _Py_GetBaseOpcode()
-#include "pycore_frame.h"             // _PyInterpreterFrame
 #include "pycore_genobject.h"         // _PyCoroWrapper_Type
 #include "pycore_opcode_metadata.h"   // _PyOpcode_Deopt
 
+#include "../base/frame.h"
 #include "../native/native.h"
 #include "task.h"
 
@@ -63,14 +63,14 @@ frame_of(PyGenObject *gen)
 static PyCodeObject *
 code_of(PyGenObject *gen)
 {
-    return _PyFrame_GetCode(frame_of(gen));
+    return _PySampling_FrameCode(frame_of(gen));
 }
 
 /* NULL: the collector has cleared the function. */
 static PyObject *
 called_function(_PyInterpreterFrame *frame)
 {
-    PyObject *function = frame->f_funcobj;
+    PyObject *function = _PySampling_FrameFunction(frame);
     return function != NULL && PyFunction_Check(function) ? function : NULL;
 }
 
@@ -127,7 +127,7 @@ static PyObject *
 awaited_by(PyGenObject *gen, _PyInterpreterFrame *frame)
 {
     return gen->gi_frame_state == FRAME_SUSPENDED_YIELD_FROM
-        ? _PyFrame_StackPeek(frame) : NULL;
+        ? _PySampling_FrameTop(frame) : NULL;
 }
 
 /* As the running samples have it. */
@@ -135,7 +135,7 @@ static _Py_CODEUNIT *
 instr_of(const PyGenObject *gen, PyCodeObject *code,
          _PyInterpreterFrame *frame)
 {
-    _Py_CODEUNIT *instr = frame->instr_ptr;
+    _Py_CODEUNIT *instr = _PySampling_FrameInstr(frame);
     Py_ssize_t index = instr - _PyCode_CODE(code) - UNITS_SINCE_SEND;
     if (gen->gi_frame_state == FRAME_SUSPENDED_YIELD_FROM && index >= 0
         && _PyOpcode_Deopt[_Py_GetBaseOpcode(code, (int)index)] == SEND)
@@ -149,7 +149,7 @@ static uint32_t
 add_coroutine(struct _sampling_tables *tables, uint32_t node,
               const PyGenObject *gen, _PyInterpreterFrame *frame)
 {
-    PyCodeObject *code = _PyFrame_GetCode(frame);
+    PyCodeObject *code = _PySampling_FrameCode(frame);
     _PySampling_Frame entry = {code, instr_of(gen, code, frame)};
     PyObject *globals = _PySampling_TablesWantsModule(tables, code)
         ? globals_of(frame) : NULL;

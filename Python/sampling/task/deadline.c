@@ -10,11 +10,10 @@
 
 #include "Python.h"
 
-#include "pycore_frame.h"             // _PyInterpreterFrame
 #include "pycore_long.h"              // _PyLong_CompactValue()
 #include "structmember.h"             // Py_T_OBJECT_EX
 
-#include "../sample/walk.h"           // _PySampling_IsArtificial()
+#include "../base/frame.h"
 #include "task.h"
 
 /* Between Handle._run() and what wakes a task there are callbacks: of a
@@ -35,8 +34,8 @@ is_called(PyCodeObject *code, const char *qualname)
 static PyObject *
 first_argument(_PyInterpreterFrame *frame)
 {
-    PyCodeObject *code = _PyFrame_GetCode(frame);
-    return code->co_argcount > 0 ? frame->localsplus[0] : NULL;
+    PyCodeObject *code = _PySampling_FrameCode(frame);
+    return code->co_argcount > 0 ? _PySampling_FrameLocals(frame)[0] : NULL;
 }
 
 /* What the slot `_when` of a TimerHandle holds: seconds, as a float. */
@@ -75,12 +74,12 @@ nanoseconds_of(PyObject *seconds)
 static uint64_t
 deadline_of_callback(PyThreadState *tstate)
 {
-    _PyInterpreterFrame *frame = tstate->current_frame;
+    _PyInterpreterFrame *frame = _PySampling_CurrentFrame(tstate);
     for (int i = 0; frame != NULL && i < MAX_FRAMES;
-         i++, frame = frame->previous)
+         i++, frame = _PySampling_FramePrevious(frame))
     {
         if (!_PySampling_IsArtificial(frame)
-            && is_called(_PyFrame_GetCode(frame), "Handle._run"))
+            && is_called(_PySampling_FrameCode(frame), "Handle._run"))
         {
             PyObject *self = first_argument(frame);
             PyObject *when = self != NULL ? when_of(self) : NULL;
@@ -110,7 +109,7 @@ end_of_sleep(const struct _sampling_task *task)
     if (frame == NULL) {
         return 0;
     }
-    PyCodeObject *code = _PyFrame_GetCode(frame);
+    PyCodeObject *code = _PySampling_FrameCode(frame);
     if (!is_called(code, "sleep") || !is_of_asyncio(code)) {
         return 0;
     }

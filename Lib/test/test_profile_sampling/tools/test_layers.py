@@ -5,6 +5,7 @@ A wrong way that it lets pass would stay.
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -163,3 +164,17 @@ class CTest(LayersTest):
         self.assertEqual(self.c(below_elsewhere=BELOW, above=self.CALL), [])
         [fault] = self.c(below_again=BELOW)
         self.assertIn('_Py_Below() is defined in', fault)
+
+
+class FramesTest(unittest.TestCase):
+
+    def test_one_file_reads_them(self):
+        # Another version of CPython keeps their fields elsewhere.
+        top = TOOL.parents[2]
+        field = re.compile(r'(?:->|\.)(?:f_executable|f_funcobj|f_globals|'
+                           r'instr_ptr|localsplus|current_frame)\b')
+        found = [path.relative_to(top).as_posix()
+                 for folder in ('Python/sampling', 'Modules/_profile')
+                 for path in sorted((top / folder).rglob('*.[ch]'))
+                 if field.search(path.read_text())]
+        self.assertEqual(found, ['Python/sampling/base/frame.h'])
