@@ -35,7 +35,7 @@ class ShapeTest(unittest.TestCase):
 
     def test_all_at_once(self):
         self.assertEqual(
-            self.shaped(self.stacks(), hide=['key', r'a\.f'], root=r'a\.f',
+            self.shaped(self.stacks(), hide=['key', r'a\.f'], root=[r'a\.f'],
                         collapse=['sort'], fold=['pseudo']),
             {'a.g': 1, 'c.sort': 1})
 
@@ -74,7 +74,7 @@ class ShapeTest(unittest.TestCase):
     def test_what_is_idle_stays_idle(self):
         profile = self.waits()
         for asked in ({'fold': ['stdlib']}, {'hide': ['select', 'run_once']},
-                      {'root': r'a\.f'}, {'collapse': ['run_forever']},
+                      {'root': [r'a\.f']}, {'collapse': ['run_forever']},
                       {'fold': ['pseudo'], 'hide': ['E|asyncio|f']}):
             tables = shape.shaped(profile._tables, **asked)
             with self.subTest(**asked):
