@@ -330,14 +330,12 @@ class LoopHolderRow:
     line: int
     callee: Function | None
     delay_ns: int
-    longest_step_ns: int
     is_gil_wait: bool
     def __init__(self, task_class: Function | None,
                  function: Function | None,
                  line: int,
                  callee: Function | None,
                  delay_ns: int,
-                 longest_step_ns: int,
                  is_gil_wait: bool) -> None: ...
 
 class RequestTimes:
@@ -462,8 +460,13 @@ class CallNode:
 
 class Finding:
     rule: str
-    text: str
-    numbers: dict[str, Any]
+    title: str
+    parts: tuple[Any, ...]
+    ns: int
+    share: float
+    go: str
+    @property
+    def text(self) -> str: ...
 
 class Timeline:
     time_ns: Sequence[int]

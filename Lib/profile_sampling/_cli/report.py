@@ -14,15 +14,17 @@ from profile_sampling._data.on_clocks import on_clocks
 from profile_sampling._data.by_site import sites_of
 from profile_sampling._data.label_names import PID_LABEL
 from profile_sampling._formats import (
-    report_files, tables_of, tables_of_calls, tables_of_code,
-    tables_of_counts, tables_of_gil, tables_of_tasks, text)
+    report_files, tables_of, tables_of_calls, tables_of_code, tables_of_cost,
+    tables_of_counts, tables_of_gil, tables_of_imports, tables_of_tasks,
+    tables_of_waits, text)
 from profile_sampling._formats.sites import site_table
 from profile_sampling._formats.table import MIN_WIDTH
 from profile_sampling._formats.words import brief_amount, wrapped
 
-_MORE = ('Also:', '--all', '--functions', '--tree', '--callers PATTERN',
-         '--callees PATTERN', '--by KEY', '--gil', '--tasks', '--opcodes',
-         '--listing PATTERN', '--stats')
+_MORE = ('Also:', '--all', '--waits', '--functions', '--tree',
+         '--callers PATTERN', '--callees PATTERN', '--by KEY', '--gil',
+         '--tasks', '--imports', '--cost', '--opcodes', '--listing PATTERN',
+         '--stats')
 _KNOWN = _formats.FORMATS | _formats.REPORTS
 # In nanoseconds they are in 63 bits.
 _MAX_SECONDS = 1 << 33
@@ -31,6 +33,7 @@ _OF_REPORTS = {
     'top': '--top', 'width': '--width', 'functions': '--functions',
     'sort': '--sort', 'tree': '--tree', 'callers': '--callers',
     'callees': '--callees', 'by': '--by', 'gil': '--gil', 'tasks': '--tasks',
+    'waits': '--waits', 'imports': '--imports', 'cost': '--cost',
     'opcodes': '--opcodes', 'listing': '--listing', 'stats': '--stats'}
 # And those that pages can.
 _OF_LINES = {'mine': '--mine', 'all': '--all'}
@@ -130,6 +133,15 @@ def _add_tables(group):
                             'as route; label:task is the label of that name')
     group.add_argument('--gil', action='store_true',
                        help='who waited for the GIL while who held it')
+    group.add_argument('--waits', action='store_true',
+                       help='what threads waited for, and who held the GIL; '
+                            'with --tasks, what tasks or requests awaited, '
+                            'and who held their event loop')
+    group.add_argument('--imports', action='store_true',
+                       help='what imports took, by package')
+    group.add_argument('--cost', action='store_true',
+                       help='whether threads that wanted a CPU had one, and '
+                            'what the profiler itself took')
     group.add_argument('--tasks', action='store_true',
                        help='what asyncio tasks spent their lives in, and '
                             'who held their loop; with --by, the same by '
@@ -359,7 +371,7 @@ def _report(tables, path, format, options):
     options.top = options.top or text.TOP
     shown = (_tables_of_tasks(tables, sites, options)
              + _tables_of_threads(threads, sites, options)
-             or _first(threads, sites, options))
+             or _first(tables, threads, sites, options))
     for table in shown if is_all else ():
         table.least_share = 0
     match format:
@@ -389,9 +401,12 @@ def _more(tables):
         _MORE[0], '--calls', *_MORE[1:]]
 
 
-def _first(tables, sites, options):
+def _first(whole, tables, sites, options):
     """Return the tables of a report that asks for none."""
     shown = [site_table(tables, sites, options.top)]
+    shown += tables_of_waits.awaited_by_requests(whole, sites)
+    if tables_of_imports.come_first(tables, sites):
+        shown[:0] = tables_of_imports.imports(tables, sites, options.top)
     if options.by_process:
         shown.append(tables_of.by_key(tables, sites, options.top, PID_LABEL))
     return shown
@@ -418,6 +433,12 @@ def _tables_of_threads(tables, sites, options):
               for pattern in options.callees]
     shown += [tables_of.by_key(tables, sites, top, key)
               for key in options.by if not options.tasks]
+    if options.waits and not options.tasks:
+        shown += tables_of_waits.threads(tables, sites, top)
+    if options.imports:
+        shown += tables_of_imports.imports(tables, sites, top)
+    if options.cost:
+        shown += tables_of_cost.cost(tables, sites)
     if options.gil:
         shown += tables_of_gil.gil(tables, top)
     if options.opcodes:
@@ -433,9 +454,11 @@ def _tables_of_threads(tables, sites, options):
 def _tables_of_tasks(tables, sites, options):
     if not options.tasks:
         return []
+    if options.waits:
+        return tables_of_waits.tasks(tables, sites, options.top)
     if options.by:
         return [table for key in options.by for table in (
             tables_of_tasks.by_label(tables, options.top, key),
             *tables_of_tasks.slow_requests(tables, sites, options.top,
                                            key))]
-    return tables_of_tasks.tasks(tables, options.top)
+    return tables_of_tasks.tasks(tables, sites, options.top)

@@ -15,6 +15,12 @@ from profile_sampling._data.values import (
 # What is on no line of mine; rows of these come last.
 OUTSIDE = Function(None, 'Outside my code', '', 0, 'outside')
 IMPORTS = Function(None, 'Imports', '', 0, 'outside')
+# They run what is not called by the line that runs them.
+_LOOPS = frozenset({
+    'asyncio.base_events.BaseEventLoop.run_forever',
+    'asyncio.base_events.BaseEventLoop._run_once', 'asyncio.runners.Runner.run',
+    'gevent.hub.Hub.run', 'socketserver.BaseServer.serve_forever',
+    'trio._core._run.unrolled_run'})
 # Of the time of a line: a callee with less is not named, one with more needs
 # no share.
 _HARDLY, _MOSTLY = 0.1, 0.95
@@ -23,6 +29,12 @@ _HARDLY, _MOSTLY = 0.1, 0.95
 def is_outside(function):
     """Return whether a row of this function is OUTSIDE or IMPORTS."""
     return function is OUTSIDE or function is IMPORTS
+
+
+def is_loop(function):
+    """Return whether a function runs what others gave it: that is on no line
+    of its callers."""
+    return function.name in _LOOPS
 
 
 class SiteRow:
@@ -104,6 +116,12 @@ class Sites:
         """Return such rows of another kind of values, of samples of other
         *tables* of the profile."""
         return self._places_of(tables.by_value(kind)).rows(wanted)
+
+    @property
+    def mine(self):
+        """Which functions are mine, whatever rows are."""
+        return (origins.mine(self.tables) if self._mine is None
+                else self._mine)
 
     def _places_of(self, tables):
         return (_MyPlaces(tables, self._mine) if self.is_mine
@@ -296,7 +314,7 @@ class _MyPlaces(Places):
         functions = tables.functions
         of_frames = tables.frames_view()[0::FRAME_COLUMNS].tolist()
         wanted = bytes([
-            is_mine or origins.is_importing(function)
+            is_mine or origins.is_importing(function) or is_loop(function)
             for function, is_mine in zip(functions, self._mine)])
         is_called = bytes([function.kind != 'pseudo'
                            for function in functions])
@@ -317,6 +335,8 @@ class _MyPlaces(Places):
         function = self._function(key)
         if origins.is_importing(function):
             return IMPORTS, 0
+        if is_loop(function):
+            return OUTSIDE, 0
         return function, self._frames[FRAME_COLUMNS * key + 1]
 
     def called(self, node):

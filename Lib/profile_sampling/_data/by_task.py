@@ -263,11 +263,8 @@ def holders(tables):
     for (*key, callee), ns in _delays(tables):
         callees = sums.setdefault(tuple(key), {})
         callees[callee] = callees.get(callee, 0) + ns
-    longest = {name: row.longest_step_ns
-               for name, row in _counters_by_name(tables).items()}
     found = [LoopHolderRow(name, function, line, _most(callees),
-                           sum(callees.values()), longest.get(name),
-                           is_gil_wait)
+                           sum(callees.values()), is_gil_wait)
              for (is_gil_wait, name, function, line), callees
              in sums.items()]
     found.sort(key=lambda row: (

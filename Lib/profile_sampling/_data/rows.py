@@ -286,13 +286,12 @@ class LoopHolderRow(Value):
     callee           what was directly below that is not Python, most of that
                      time; or None
     delay_ns         how long all others waited because of it, together
-    longest_step_ns  the longest step of a task of that class, or None
     is_gil_wait      whether the loop waited for the GIL meanwhile: then all
                      that is of another thread, which held it
     """
 
     __slots__ = ('task_class', 'function', 'line', 'callee', 'delay_ns',
-                 'longest_step_ns', 'is_gil_wait')
+                 'is_gil_wait')
 
 
 class InstructionRow(_Row):

@@ -1,314 +1,467 @@
-"""What stands out in a profile, in words with their numbers.
+"""What stands out in a profile: sentences made of cells of its tables.
 
-This file owns the rules: each looks at one thing, and says nothing where that
-is small.  It must not know how they are shown.
+A sentence is a row read aloud: each figure in it names the table, the row and
+the column where it stands.  Rules look at one thing each, and say nothing
+where that is small.
 
-rule           says                                        from
-gil            how much of the time threads waited for     10 % of the time
-               the GIL, and who held it longest
-gil_asleep     how long threads slept with the GIL held    1 %
-loop_blocked   how long a task kept its event loop from    1 %
-               running others, by a blocking call
-loop_wait      how much of their lives tasks waited for    10 % of them
-               their loop, and which line held it
-waiting        which line threads waited at                50 %
-cpu_wait       how long threads had no CPU                 10 %
-gc             how much the collector took                 5 %
-generic        how much of running time instructions took  20 % of it, in 100
-               that could have been specialized            samples or more
-queries        which line made many queries for a request,  10 a request and
-               or many at all                              3 % of its time, or
-                                                           100 and 3 % of all
-few            that there are few running samples          less than 100
+rule      says                                          from
+cpu       how long threads got no CPU                   5 % of the time that
+                                                        they wanted one, 50 ms
+imports   how long imports took, and which packages     25 %, 0.1 s
+loop      how long tasks waited for their event loop,   3 % of their lives
+          and which line held it
+pool      how long a line waited for a free connection  3 %
+          or a worker thread
+awaited   what requests waited for most                 25 % of what they took
+gil       how long threads waited for the GIL, and      3 %
+          which line held it
+asleep    how long a line slept with the GIL while      1 %
+          others waited for it
+waited    what threads waited for                       25 %
+gc        how long the collector took                   3 %
+queries   which line made many queries for a request,   10 a request and 3 %
+          or many at all                                of its time, or 100
+                                                        and 3 % of all
+flat      that no line stands out                       first below 5 %
 """
 
 from profile_sampling._data import (
-    by_gil_holder, by_instruction, by_task, opcodes, queries, watched)
-from profile_sampling._data.label_names import TASKS
-from profile_sampling._data.by_label import values as label_values
-from profile_sampling._data.by_site import OUTSIDE
-from profile_sampling._data.values import (
-    DELAY, STATES, TASK, WAITING, Value, printable)
-from profile_sampling._formats.sites import site_text
-from profile_sampling._formats.words import brief, counted, share
+    by_await, by_imports, by_task, by_wait, culprits, queries, watched)
+from profile_sampling._data.by_gil_holder import ranked_by
+from profile_sampling._data.by_site import called_name, is_outside
+from profile_sampling._data.values import DELAY, STATES, Value, printable
+from profile_sampling._formats.tables_of_waits import (
+    ALL, OUTSIDE, holder_text, place_text)
+from profile_sampling._formats.words import (
+    brief, counted, said, share)
 
-_LOOP_WAIT_SHARE = 0.1
-_GIL_SHARE, _ASLEEP_SHARE, _LOOP_SHARE = 0.1, 0.01, 0.01
-_WAITING_SHARE, _CPU_WAIT_SHARE, _GC_SHARE = 0.5, 0.1, 0.05
-_GENERIC_SHARE = 0.2
-_FEW = 100
+# Those that are said first; others follow in one line.
+MOST = 3
+_LEAST, _LEAST_ASLEEP, _LEAST_WAITED, _LEAST_IMPORTS = 0.03, 0.01, 0.25, 0.25
+_LEAST_CPU_WAIT, _LEAST_CPU_WAIT_NS, _LEAST_IMPORTS_NS = 0.05, 5e7, 1e8
+_LEAST_OWN_WAIT_NS = 5e7
+# Those with this much of the largest keep the order of the rules.
+_ALIKE = 2 / 3
+_FLAT, _FLAT_ROWS, _FLAT_SHARE = 0.05, 15, 0.5
 # For a request, or a call; of its time; and of a line without either.
 _QUERIES, _QUERIES_SHARE, _MANY_QUERIES = 10, 0.03, 100
-# Of the time that threads waited.
-_ONE_HOLDER = 0.1
-_HELD_GIL = 'held the GIL'
-# Before the name of a library in place of a holder's.
-FUNCTIONS_OF = 'functions of '
+_WANTED = 'running', 'native', 'gc', 'cpu_wait'
+
+
+class Figure(Value):
+    """A figure of a sentence, and the cell that it is.
+
+    text    as it stands in the sentence
+    value   of the cell: nanoseconds, or a share of 1
+    table   the table's name in a report
+    row     tuple of (column, value) by which the row is known
+    column  of the cell
+    """
+
+    __slots__ = ('text', 'value', 'table', 'row', 'column')
+
+
+class Name(Value):
+    """A name in a sentence: of a line, if it has a function."""
+
+    __slots__ = ('text', 'function', 'line')
 
 
 class Finding(Value):
     """What one rule found.
 
-    rule     its name
-    text     a sentence
-    numbers  those in it, by name
+    rule   its name
+    title  what that is called
+    parts  the sentence: texts, Figures and Names
+    ns     how long
+    share  of what the rule is about; the largest come first
     """
 
-    # The SiteRow that has most of it, if there is one.
-    __slots__ = ('rule', 'text', 'numbers', 'row')
+    # Where a click leads: 'loop', 'gil', 'waits', 'timeline' or a place.
+    __slots__ = ('rule', 'title', 'parts', 'ns', 'share', 'go')
 
-    def __init__(self, rule, text, row=None, **numbers):
-        super().__init__(rule, text, numbers, row)
+    def __init__(self, rule, title, parts, ns, share, go=''):
+        super().__init__(rule, title, tuple(parts), ns, share, go)
 
-    def _fields(self):
-        return self.rule, self.text, tuple(self.numbers.items())
-
-    def __reduce__(self):
-        return _finding, (self.rule, self.text, self.numbers)
-
-    def __repr__(self):
-        return (f'Finding(rule={self.rule!r}, text={self.text!r}, '
-                f'numbers={self.numbers!r})')
-
-
-def _finding(rule, text, numbers):
-    return Finding(rule, text, **numbers)
+    @property
+    def text(self):
+        """The sentence."""
+        return ''.join([part if isinstance(part, str) else part.text
+                        for part in self.parts])
 
 
 def findings(tables, sites):
-    """Return a list of Finding, in the order of the rules."""
+    """Return a list of Finding, what is said first at first."""
     if tables.value_types[tables.own].unit != 'nanoseconds' or not sites.busy:
         return []
-    found = [rule(tables, sites) for rule in (
-        _queries, _gil, _gil_asleep, _loop_blocked, _loop_wait, _waiting,
-        _cpu_wait, _gc, _generic, _few)]
-    return [finding for finding in found if finding is not None]
+    found = [finding for rule in _RULES
+             for finding in [rule(tables, sites)] if finding is not None]
+    ordered = []
+    while found:
+        least = _ALIKE * max([finding.share for finding in found])
+        ordered += [finding for finding in found if finding.share >= least]
+        found = [finding for finding in found if finding.share < least]
+    return ordered or [finding for finding in [_flat(sites)]
+                       if finding is not None]
 
 
-def _of_state(sites, state, least):
-    """Return the time in a state, or 0 if it is less than a share."""
-    ns = sites.whole.by_state[STATES.index(state)]
-    return ns if ns >= least * sites.busy else 0
+def _state(sites, state):
+    return sites.whole.by_state[STATES.index(state)]
+
+
+def _of_state(sites, state):
+    """Return the figures of how long a state took, and of its share."""
+    ns = _state(sites, state)
+    row = ('value', state),
+    return (Figure(said(ns), ns, 'by_state', row, 'self_ns'),
+            Figure(share(ns, sites.busy), ns / sites.busy, 'by_state', row,
+                   'self_share'))
+
+
+def _cpu(tables, sites):
+    ns = _state(sites, 'cpu_wait')
+    wanted = sum([_state(sites, state) for state in _WANTED])
+    if ns < max(_LEAST_CPU_WAIT * wanted, _LEAST_CPU_WAIT_NS) or (
+            tables.value_types[tables.own].kind != 'wall'):
+        return None
+    row = ('had', 'no CPU'),
+    return Finding('cpu', 'Too little CPU', [
+        'Threads got no CPU for ',
+        Figure(share(ns, wanted), ns / wanted, 'wanted_cpu', row, 'share'),
+        ' of the time that they wanted one, ',
+        Figure(said(ns), ns, 'wanted_cpu', row, 'ns'),
+        '; --value cpu shows what they took'],
+        ns, ns / wanted, 'timeline')
+
+
+def _imports(tables, sites):
+    rows = by_imports.rows(sites.tables, sites.mine)
+    ns = sum([row.ns for row in rows])
+    if ns < max(_LEAST_IMPORTS * sites.busy, _LEAST_IMPORTS_NS):
+        return None
+    whole = ('package', ALL),
+    parts = ['Imports are ', Figure(
+        share(ns, sites.busy), ns / sites.busy, 'imports', whole, 'of_all'),
+        ' of the time, ', Figure(said(ns), ns, 'imports', whole, 'ns'), ': ']
+    for number, row in enumerate(rows[:MOST]):
+        parts += [', ' * bool(number), f'{printable(row.package)} ', Figure(
+            said(row.ns), row.ns, 'imports', (('package', row.package),),
+            'ns')]
+    compiled = sum([row.compiled_ns for row in rows])
+    if compiled >= _LEAST_IMPORTS * ns:
+        parts += ['; ', Figure(said(compiled), compiled, 'imports', whole,
+                               'compiled_ns'),
+                  ' of it compiled modules without a .pyc']
+    return Finding('imports', 'Imports', parts, ns, ns / sites.busy)
+
+
+def _held(rows, table, does):
+    """Iterate over what is said of who held something."""
+    total = sum([row.ns for row in rows])
+    named = culprits.named(rows)
+    if not named:
+        yield from [f'{counted(len(rows), "line")} held it, none for more '
+                    'than ', _share_of(rows[0], total, table), ' of it']
+    for number, row in enumerate(named):
+        yield ', ' * bool(number)
+        yield _share_of(row, total, table)
+        yield ' of it' * (not number)
+        if not row.is_known:
+            yield ' while it was not seen who held it'
+            continue
+        yield ' while '
+        yield from _who(row)
+        yield f' {does(row)}'
+
+
+def _share_of(row, total, table):
+    return Figure(share(row.ns, total), row.ns / total, table,
+                  (('held_by', holder_text(row)), ('how', row.how)), 'share')
+
+
+def _who(row):
+    if row.function is None:
+        yield Name(printable(row.inside), None, 0)
+        yield f', {OUTSIDE},'
+        return
+    yield _line(row.function, row.line)
+    if row.inside:
+        yield f' ({printable(row.inside)})'
+
+
+def _line(function, line):
+    return Name(printable(f'{function.name}:{line}'), function, line)
+
+
+def _at(row):
+    """Iterate over where a WaitRow is."""
+    yield ' at '
+    yield (_line(row.function, row.line) if row.function is not None
+           else Name(printable(place_text(row)), None, 0))
+
+
+def _loop(tables, sites):
+    if not by_task.has_tasks(tables) or DELAY not in tables.value_types:
+        return None
+    rows = culprits.of_loop(tables, sites.mine)
+    ns = sum([row.ns for row in rows])
+    took_ns = by_await.Lives(tables, sites.mine).took_ns
+    if not ns or ns < _LEAST * took_ns:
+        return None
+    parts = ['Tasks that could go on waited ', Figure(
+        said(ns), ns, 'loop_held', (('held_by', ALL),), 'waited_ns'),
+        ' for the event loop: ', *_held(rows, 'loop_held',
+                                        lambda row: row.how)]
+    first = rows[0]
+    row = next((row for row in sites.rows if first.how == culprits.RAN
+                and (row.function, row.line) == (first.function, first.line)),
+               None)
+    waited_ns = row.sums.by_state[STATES.index('waiting')] if row else 0
+    if waited_ns >= _LEAST_OWN_WAIT_NS:
+        parts += ['. It waited there itself for ', Figure(
+            said(waited_ns), waited_ns, _name_of(sites),
+            _row_of(row), 'waiting_ns')]
+    return Finding('loop', 'Tasks waited for the event loop', parts, ns,
+                   min(ns / took_ns, 1.0), 'loop')
+
+
+def _name_of(sites):
+    return 'my_code' if sites.is_mine else 'sites'
+
+
+def _row_of(row):
+    return (('function', '' if row.function is None else row.function.name),
+            ('line', row.line))
+
+
+_FOR_A_FREE_ONE = {by_wait.POOL: 'a free connection', by_wait.LOCK: 'a lock'}
+
+
+def _what(row):
+    """Return what one waits for in words; None: no rule is about it."""
+    if row.kind == by_wait.WORKER:
+        return 'a worker thread' if row.what == by_wait.FREE_WORKER else None
+    return _FOR_A_FREE_ONE.get(row.kind)
+
+
+def _pool(tables, sites):
+    if by_task.has_tasks(tables):
+        lives = by_await.Lives(tables, sites.mine)
+        row = next((row for row in lives.awaited if _what(row)), None)
+        if row is not None and row.ns >= _LEAST * lives.took_ns:
+            return _awaits('pool', lives, row, _what(row))
+    rows = by_wait.of_threads(sites.tables, sites.mine)
+    row = next((row for row in rows if row.kind == by_wait.POOL), None)
+    if row is None or row.ns < _LEAST * sites.busy:
+        return None
+    return Finding('pool', 'Threads waited for a pool', [
+        'Threads waited ', Figure(said(row.ns), row.ns, 'waits', _wait_row(
+            row), 'waited_ns'), f' for {_FOR_A_FREE_ONE[row.kind]}', *_at(row),
+        ': ', Figure(share(row.ns, sites.busy), row.ns / sites.busy, 'waits',
+                     _wait_row(row), 'of_all'), ' of the time'],
+        row.ns, row.ns / sites.busy, 'waits')
+
+
+def _awaited(tables, sites):
+    if not by_task.has_tasks(tables):
+        return None
+    lives = by_await.Lives(tables, sites.mine)
+    row = next((row for row in lives.awaited if row.kind not in (
+        by_wait.POOL, by_wait.WORKER)), None)
+    if row is None or row.ns < _LEAST_WAITED * lives.took_ns:
+        return None
+    return _awaits('awaited', lives, row, _waited_for(row))
+
+
+_WAITED_FOR = {by_wait.DATABASE:
+               'a database', by_wait.QUEUE: 'a queue', by_wait.SLEEP:
+               'a sleep', by_wait.SOCKET: 'a socket', by_wait.FILE:
+               'a file or pipe', by_wait.CHILD: 'a child process',
+               by_wait.LOCK: 'a lock', by_wait.LOOP: 'an event loop'}
+
+
+def _waited_for(row):
+    """Return what a WaitRow is about in words."""
+    what = printable(row.what)
+    if row.kind == by_wait.OTHER:
+        return what or 'something not known'
+    kind = _WAITED_FOR.get(row.kind, row.kind)
+    return kind if row.kind == by_wait.SLEEP or not what else (
+        f'{kind} ({what})')
+
+
+def _wait_row(row):
+    return (('for', row.kind), ('at', place_text(row)), ('what', row.what))
+
+
+def _awaits(rule, lives, row, what):
+    who, took = (('Requests', 'that they took') if lives.are_requests
+                 else ('Tasks', 'of their lives'))
+    title = f'{who} waited for ' + (
+        'a pool' if row.kind == by_wait.POOL else row.kind)
+    return Finding(rule, title, [
+        f'{who} waited ', Figure(said(row.ns), row.ns, 'awaited',
+                                 _wait_row(row), 'awaited_ns'),
+        f' for {what}', *_at(row), ': ', Figure(
+            share(row.ns, lives.took_ns), row.ns / lives.took_ns, 'awaited',
+            _wait_row(row), 'of_all'), ' of the ', Figure(
+            said(lives.took_ns), lives.took_ns, 'lives', (('part', ALL),),
+            'ns'), f' {took}'], row.ns, row.ns / lives.took_ns, 'tasks')
 
 
 def _gil(tables, sites):
-    ns = _of_state(sites, 'gil_wait', _GIL_SHARE)
-    if not ns:
+    ns = _state(sites, 'gil_wait')
+    if ns < _LEAST * sites.busy or ranked_by(tables) != tables.own:
         return None
-    text = f'GIL wait is {share(ns, sites.busy)} of the time'
-    numbers = {'ns': ns, 'share': ns / sites.busy}
-    held, libraries = by_gil_holder.held(tables)
-    if libraries and max(held.values()) < _ONE_HOLDER * ns:
-        # Many did, each for a little.
-        held = {f'{FUNCTIONS_OF}{name}': value
-                for name, value in libraries.items()}
-    if held:
-        said, more = _holder({(name, _HELD_GIL): value
-                              for name, value in held.items()}, ns)
-        text += said
-        numbers |= more
-    row, _ = _site(sites, 'gil_wait')
-    return Finding('gil', text, row, **numbers)
+    took, of_all = _of_state(sites, 'gil_wait')
+    rows = culprits.of_gil(sites.tables, sites.mine)
+    return Finding('gil', 'Threads waited for the GIL', [
+        'Threads waited ', took, ' for the GIL, ', of_all, ' of the time: ',
+        *_held(rows, 'gil_held', lambda row: (
+            'held it' if row == rows[0] else 'did'))],
+        ns, ns / sites.busy, 'gil')
 
 
-def _holder(held, total):
-    """Return what to say of the one that held most, and its numbers.
-
-    *held* is by a name and what that did.
-    """
-    (name, did), longest = min(held.items(),
-                               key=lambda item: (-item[1], item[0]))
-    return (f'; {share(longest, total)} of it while {printable(name)} {did}',
-            {'holder': name, 'holder_share': longest / total})
-
-
-def _site(sites, state):
-    """Return the row with most time in a state, and that time."""
-    number = STATES.index(state)
-    row = max(sites.rows, key=lambda row: row.sums.by_state[number])
-    return row, row.sums.by_state[number]
-
-
-def _mostly_at(sites, rule, state, least, says):
-    """A state that took at least a share, and the line that had most of it.
-
-    says(ns) is the sentence up to there.
-    """
-    ns = _of_state(sites, state, least)
-    if not ns:
+def _asleep(tables, sites):
+    held = {(row.function, row.line): row for row
+            in culprits.of_gil(sites.tables, sites.mine)
+            if row.function is not None}
+    number = STATES.index('asleep_with_gil')
+    row = max(sites.rows, key=lambda row: row.sums.by_state[number],
+              default=None)
+    if row is None or is_outside(row.function):
         return None
-    row, its_ns = _site(sites, state)
-    return Finding(
-        rule, f'{says(ns)}{share(its_ns, ns)} of it at {site_text(row)}', row,
-        ns=ns, share=ns / sites.busy, site=site_text(row),
-        site_share=its_ns / ns)
-
-
-def _gil_asleep(tables, sites):
-    return _mostly_at(
-        sites, 'gil_asleep', 'asleep_with_gil', _ASLEEP_SHARE,
-        lambda ns: f'{brief(ns)} asleep with the GIL held, no other thread '
-                   'could run: ')
-
-
-def _loop_blocked(tables, sites):
-    wanted = [state == WAITING and runs_task for state, runs_task in zip(
-        sites.tables.column('state'), _run_tasks(sites.tables))]
-    rows = sites.rows_of(wanted) if any(wanted) else []
-    ns = sum([row.sums.total for row in rows])
-    if not ns or ns < _LOOP_SHARE * sites.busy:
+    ns = row.sums.by_state[number]
+    its = held.get((row.function, row.line))
+    if its is None or min(ns, its.ns) < _LEAST_ASLEEP * sites.busy:
         return None
-    row = max(rows, key=lambda row: row.sums.total)
-    name, longest = site_text(row), row.sums.total
-    return Finding(
-        'loop_blocked', f'asyncio tasks blocked their event loop for '
-        f'{brief(ns)}: {share(longest, ns)} of it at {name}', row,
-        ns=ns, share=ns / sites.busy, site=name, site_share=longest / ns)
+    callee = called_name(row)
+    return Finding('asleep', 'A C function slept with the GIL', [
+        *([Name(printable(callee), None, 0), ' slept'] if callee
+          else ['It slept']), ' with the GIL for ', Figure(
+            said(ns), ns, _name_of(sites), _row_of(row),
+            'asleep_with_gil_ns'), ' at ', _line(row.function, row.line),
+        '; others waited ', Figure(
+            said(its.ns), its.ns, 'gil_held', (
+                ('held_by', holder_text(its)), ('how', its.how)),
+            'waited_ns'), ' while that line held the GIL'],
+        ns, ns / sites.busy, 'place')
 
 
-def _run_tasks(tables):
-    """Return, for each sample, whether the thread runs a task in its loop."""
-    if by_task.has_tasks(tables):
-        # A thread of an executor has the labels of the task that it works
-        # for, but is no part of that task's life.
-        return tables.value(TASK.name)
-    tasks = label_values(tables.labels, TASKS)
-    return [tasks[labels] is not None for labels in tables.column('labels')]
-
-
-def _loop_wait(tables, sites):
-    states = by_task.life(tables)
-    _, ns, _ = states
-    if not ns or ns < _LOOP_WAIT_SHARE * sum(states):
+def _waited(tables, sites):
+    ns = _state(sites, 'waiting')
+    if ns < _LEAST_WAITED * sites.busy:
         return None
-    text = (f'asyncio tasks waited for their loop for '
-            f'{share(ns, sum(states))} of their lives')
-    numbers = {'ns': ns, 'share': ns / sum(states)}
-    held = loop_holders(tables, sites)
-    if held:
-        said, more = _holder(held, tables.total(DELAY.name))
-        text += said
-        numbers |= more
-    return Finding('loop_wait', text, **numbers)
-
-
-def loop_holders(tables, sites):
-    """Return how long tasks waited for their loop, by (name of what held it,
-    what that did)."""
-    held = {}
-    for row in by_task.holders(tables):
-        if row.is_gil_wait:
-            key = row.function.name, _HELD_GIL
-            held[key] = held.get(key, 0) + row.delay_ns
-    if DELAY in tables.value_types:
-        for row in sites.rows_about(DELAY.kind, tables, [
-                not holder for holder in tables.column('holder')]):
-            name, ns = site_text(row), row.sums.total
-            if row.function is OUTSIDE and row.callees:
-                # It has no line; name what ran there most.
-                function, ns = row.callees[0]
-                name = function.name
-            held[name, 'ran in it'] = ns
-    return {key: ns for key, ns in held.items() if ns}
-
-
-def _waiting(tables, sites):
-    return _mostly_at(
-        sites, 'waiting', 'waiting', _WAITING_SHARE,
-        lambda ns: f'waiting is {share(ns, sites.busy)} of the time; ')
-
-
-def _cpu_wait(tables, sites):
-    ns = _of_state(sites, 'cpu_wait', _CPU_WAIT_SHARE)
-    if not ns:
+    rows = [row for row in by_wait.of_threads(sites.tables, sites.mine)
+            if row.kind != by_wait.OTHER_THREADS]
+    if not rows:
         return None
-    return Finding(
-        'cpu_wait', f'CPU wait is {share(ns, sites.busy)} of the time: the '
-        'machine gave its CPUs to other processes, or a container has a '
-        'limit; --value cpu shows what the program itself took',
-        ns=ns, share=ns / sites.busy)
+    took, of_all = _of_state(sites, 'waiting')
+    parts = ['Threads waited ', took, ', ', of_all, ' of the time: ']
+    named = culprits.named(rows)
+    if not named:
+        parts += [f'at {counted(len(rows), "line")}, none for more than ',
+                  _of_waits(rows[0], ns), ' of it']
+    for number, row in enumerate(named):
+        parts += [', ' * bool(number), _of_waits(row, ns),
+                  ' of it' * (not number), ' for ',
+                  _waited_for(row), *_at(row)]
+    return Finding('waited', 'What threads waited for', parts, ns,
+                   ns / sites.busy, 'waits')
+
+
+def _of_waits(row, ns):
+    return Figure(share(row.ns, ns), row.ns / ns, 'waits', _wait_row(row),
+                  'share')
 
 
 def _gc(tables, sites):
-    return _mostly_at(
-        sites, 'gc', 'gc', _GC_SHARE,
-        lambda ns: f'the garbage collector took {share(ns, sites.busy)} of '
-                   'the time; ')
+    ns = _state(sites, 'gc')
+    if ns < _LEAST * sites.busy:
+        return None
+    number = STATES.index('gc')
+    row = max(sites.rows, key=lambda row: row.sums.by_state[number])
+    its_ns = row.sums.by_state[number]
+    took, of_all = _of_state(sites, 'gc')
+    return Finding('gc', 'The garbage collector', [
+        'The garbage collector took ', took, ', ', of_all, ' of the time: ',
+        Figure(said(its_ns), its_ns, _name_of(sites), _row_of(row), 'gc_ns'),
+        ' of it at ', _site(row)], ns, ns / sites.busy, 'place')
 
 
-def _generic(tables, sites):
-    running_ns = sites.whole.by_state[STATES.index('running')]
-    if sites.whole.running_records < _FEW:
+def _site(row):
+    if row.function is None:
+        return Name('[no frames]', None, 0)
+    if not row.line:
+        return Name(printable(row.function.name), None, 0)
+    return _line(row.function, row.line)
+
+
+def _flat(sites):
+    rows = [row for row in sites.rows if not is_outside(row.function)]
+    if (len(rows) <= _FLAT_ROWS
+            or rows[0].sums.total >= _FLAT * sites.busy
+            or sum([row.sums.total for row in rows[:_FLAT_ROWS]])
+            >= _FLAT_SHARE * sites.busy
+            or sum([row.sums.total for row in rows]) < sites.busy / 2):
         return None
-    sums = by_instruction.generic(tables)
-    ns = sum(sums.values())
-    if not ns or ns < _GENERIC_SHARE * running_ns:
-        return None
-    names = {}
-    for (function, line, opcode), value in sums.items():
-        name = f'{opcodes.name(opcode)} at {function.name}:{line}'
-        names[name] = names.get(name, 0) + value
-    name, most_ns = min(names.items(), key=lambda item: (-item[1], item[0]))
-    return Finding(
-        'generic', f'instructions that were not specialized took '
-        f'{share(ns, running_ns)} of running time; {share(most_ns, ns)} of '
-        f'it {printable(name)}',
-        ns=ns, share=ns / running_ns, instruction=name,
-        instruction_share=most_ns / ns)
+    first = rows[0]
+    return Finding('flat', 'No line stands out', [
+        'No line stands out: the first has ', Figure(
+            share(first.sums.total, sites.busy),
+            first.sums.total / sites.busy, _name_of(sites), _row_of(first),
+            'self_share'), ' of the time'], first.sums.total,
+        first.sums.total / sites.busy)
 
 
 def _queries(tables, sites):
     found = [finding for row in queries.rows(tables, sites)
              if row.function is not None
              and (finding := _many_queries(row, sites)) is not None]
-    return max(found, key=lambda finding: finding.numbers['ns'], default=None)
+    return max(found, key=lambda finding: finding.ns, default=None)
 
 
 def _many_queries(row, sites):
-    place = f'{printable(row.function.name)}:{row.line}'
+    place = _line(row.function, row.line)
+    known = (('line', row.line), ('route', row.route or ''))
     one, several, does = watched.KINDS[row.kind]
-    numbers = {'ns': row.ns, 'calls': row.calls, 'place': place}
-    line = next((its for its in sites.rows if its.line == row.line and
-                 queries.place_key(its.function)
-                 == queries.place_key(row.function)), None)
+    took = Figure(said(row.ns), row.ns, 'queries', known, 'time_ns')
     if row.requests:
         each, whole_ns = row.calls / row.requests, row.requests_ns
         if each < _QUERIES or row.ns < _QUERIES_SHARE * whole_ns:
             return None
         route = printable(row.route)
         who = f'Each {route}' if each == int(each) else f'A {route}'
-        text = (f'{who} {does} {_number(each)} {several} at {place}: '
-                f'{row.calls:,} in {counted(row.requests, "request")}, '
-                f'{brief(row.ns)}, {share(row.ns, whole_ns)} of the '
-                f'{brief(whole_ns)} that they took')
-        numbers |= {'route': row.route, 'requests': row.requests,
-                    'per_request': each, 'share': row.ns / whole_ns}
-        return Finding('queries', text, line, **numbers)
+        return _of_queries([
+            f'{who} {does} {_number(each)} {several} at ', place,
+            f': {row.calls:,} in {counted(row.requests, "request")}, ', took,
+            f', {share(row.ns, whole_ns)} of the {said(whole_ns)} that they '
+            'took'], row, row.ns / whole_ns)
     if row.ns < _QUERIES_SHARE * sites.busy:
         return None
     each = row.calls / row.callers if row.callers > 1 else 0
     if each >= _QUERIES:
         who = 'Each call' if each == int(each) else 'A call'
-        text = (f'{who} of {printable(row.function.name)} {does} '
-                f'{_number(each)} {several} at {place}: {row.calls:,} in '
-                f'{row.callers:,} calls')
+        parts = [f'{who} of {printable(row.function.name)} {does} '
+                 f'{_number(each)} {several} at ', place,
+                 f': {row.calls:,} in {row.callers:,} calls']
     elif row.calls >= _MANY_QUERIES:
-        text = f'{place} {does} {row.calls:,} {several}'
+        parts = [place, f' {does} {row.calls:,} {several}']
     else:
         return None
-    return Finding('queries', f'{text}, {brief(row.ns)}, '
-                   f'{share(row.ns, sites.busy)} of the time', line,
-                   share=row.ns / sites.busy, **numbers)
+    return _of_queries([*parts, ', ', took,
+                        f', {share(row.ns, sites.busy)} of the time'], row,
+                       row.ns / sites.busy)
+
+
+def _of_queries(parts, row, its_share):
+    return Finding('queries', 'Many queries for one request', parts, row.ns,
+                   its_share, 'place')
 
 
 def _number(number):
     return f'{number:,.0f}' if number == int(number) else f'{number:,.1f}'
 
 
-def _few(tables, sites):
-    records = sites.whole.running_records
-    if not sites.precision.is_known or not 0 < records < _FEW:
-        return None
-    return Finding(
-        'few', f'only {counted(records, "running sample")}: shares of '
-        'running time are rough', count=records)
+_RULES = (_cpu, _imports, _queries, _loop, _pool, _awaited, _gil, _asleep,
+          _waited, _gc)

@@ -24,7 +24,10 @@ _COUNTING_SHARE = 0.1
 _STARVED, _LEAST_WAIT_NS = 0.05, 50_000_000
 _WANTED = 'running', 'native', 'gc', 'cpu_wait'
 # What faults() are in short.
-LOST, BUSY, COSTLY = 'samples lost', 'machine was busy', 'high cost'
+LOST, BUSY, COSTLY, FEW = ('samples lost', 'machine was busy', 'high cost',
+                           'few samples')
+# Running samples; unless hardly anything ran.
+_FEW, _HARDLY_RAN = 100, 0.05
 # What quality() may say, in short, the share from which on it does harm, and
 # what helps.
 _FAULTS = (
@@ -196,6 +199,12 @@ def faults(tables, sites):
     """Iterate over (what is not good, the same in a sentence and what helps).
     """
     facts = quality(tables, sites)
+    records = sites.whole.running_records
+    if sites.precision.is_known and 0 < records < _FEW and _state(
+            sites, 'running') >= _HARDLY_RAN * sites.busy:
+        yield FEW, (f'only {counted(records, "running sample")}: shares of '
+                    'running time are rough; a longer run or a higher rate '
+                    'has more')
     lost = losses(tables)
     if sum(lost_counts(tables.stats).values()):
         lost[-1] += ': a lower rate or a smaller --depth loses less'

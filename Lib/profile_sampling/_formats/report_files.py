@@ -7,7 +7,7 @@ JSON; a change of what is there is a new number in SCHEMA.
 
 from profile_sampling._data.values import STATES, printable
 from profile_sampling._formats import header
-from profile_sampling._formats.findings import findings
+from profile_sampling._formats.findings import Name, findings
 from profile_sampling._formats.table import below, number
 
 SCHEMA = 'profile_sampling.report/1'
@@ -38,13 +38,25 @@ def as_json(tables, sites, shown, name):
                        in zip(STATES, sites.whole.by_state) if value},
         },
         'quality': header.quality(tables, sites),
-        'findings': [{'rule': finding.rule, 'text': finding.text,
-                      **finding.numbers}
+        'findings': [{'rule': finding.rule, 'title': finding.title,
+                      'text': finding.text, 'ns': finding.ns,
+                      'share': finding.share,
+                      'parts': [_part(part) for part in finding.parts if part]}
                      for finding in findings(tables, sites)],
         'tables': [_table(table) for table in shown],
     }
     # Lone surrogates of hostile names stay escaped.
     return json.dumps(document, indent=1) + '\n'
+
+
+def _part(part):
+    """A part of a sentence: a text, a name, or a figure and its cell."""
+    if isinstance(part, str):
+        return part
+    if isinstance(part, Name):
+        return {'name': part.text}
+    return {'figure': part.text, 'value': part.value, 'table': part.table,
+            'row': dict(part.row), 'column': part.column}
 
 
 def _table(table):

@@ -4,8 +4,9 @@ This file owns what is said of a row of times: its share, states and margin.
 It must not know how a table is laid out.
 """
 
-from profile_sampling._data import confidence, states
-from profile_sampling._data.by_site import called, called_name, is_outside
+from profile_sampling._data import by_imports, confidence, states
+from profile_sampling._data.by_site import (
+    IMPORTS, called, called_name, is_outside)
 from profile_sampling._data.counts import PYTHON, by_line
 from profile_sampling._data.queries import place_key
 from profile_sampling._data.values import (
@@ -23,6 +24,8 @@ _OF_TASKS = {'awaiting': 'awaiting', 'loop_wait': 'loop wait'}
 # The same where samples are counted.
 _OF_COUNTS = {'custom': 'custom'}
 _LEAST_SHARE = 0.005
+# Packages that the row of imports names.
+_IMPORTS = 3
 
 
 def site_table(tables, sites, top):
@@ -41,8 +44,11 @@ def site_table(tables, sites, top):
                Column('calls', 'calls', 'count', 'both' if made else 'data'),
                *place_columns('line'),
                Column('in', 'in', 'name')]
+    imports = _imports(sites) if any(
+        [row.function is IMPORTS for row in others]) else ''
     rows = [(*cells, made.get((place_key(row.function), row.line)),
-             *_place(row), called(row, with_share=True))
+             *_place(row), ('', imports) if row.function is IMPORTS and imports
+             else called(row, with_share=True))
             for cells, row in zip(shared.cells(top), [*ranked[:top], *others])]
     notes = [] if not made else [
         'calls: made by the line itself, counted' + (
@@ -56,6 +62,15 @@ def site_table(tables, sites, top):
                  columns, rows, value_type=own, notes=notes,
                  more=(len(ranked) - len(ranked[:top]), 'line'),
                  more_share=shared.share_from(top))
+
+
+def _imports(sites):
+    """Name the packages whose imports took most."""
+    tables = sites.tables
+    own = tables.value_types[tables.own]
+    return ', '.join([
+        f'{row.package} {brief_amount(row.ns, own)}'
+        for row in by_imports.rows(tables, sites.mine)[:_IMPORTS]])
 
 
 def calls_by_line(tables):

@@ -3,12 +3,12 @@
 This file owns what is in them.  It must not know how a table is laid out.
 """
 
-from profile_sampling._data import by_task
+from profile_sampling._data import by_task, culprits
 from profile_sampling._data.label_names import without_mark
-from profile_sampling._data.values import DELAY, TASK
-from profile_sampling._formats.findings import loop_holders
-from profile_sampling._formats.sites import place_cells, place_columns
+from profile_sampling._data.values import TASK
+from profile_sampling._formats import tables_of_waits
 from profile_sampling._formats.table import Column, Table
+from profile_sampling._formats.tables_of_waits import holder_text
 from profile_sampling._formats.words import brief, not_shown, share
 
 # Of the requests of a value, at least one.
@@ -20,17 +20,16 @@ _OF_REQUESTS = (('mean', 'mean'), ('running', 'running'),
 # latter if they held it for as much of the waits.
 _AWAITED = _HOLDERS = 3
 _LEAST_SHARE = 0.1
-_UNKNOWN, _NO_TASK, _WITHOUT = '[unknown]', '[no task]', '[without]'
-_OTHER_THREAD = '[other thread]'
+_UNKNOWN, _WITHOUT = '[unknown]', '[without]'
 
 
-def tasks(tables, top):
+def tasks(tables, sites, top):
     """The Tables of a profile: classes of tasks, and who held their loop."""
     rows = by_task.rows(tables)
     if not rows:
         return [Table('tasks', 'There are no tasks in this profile.', [], [],
                       value_type=TASK)]
-    return [_classes(rows, top), *_holders(tables, top)]
+    return [_classes(rows, top), *tables_of_waits.loop(tables, sites, top)]
 
 
 def _classes(rows, top):
@@ -75,48 +74,6 @@ def _name(row):
 def _awaited(rows):
     return [(_UNKNOWN if row.function is None else row.function.name, row.awaiting_ns)
             for row in rows[:_AWAITED]]
-
-
-def _holders(tables, top):
-    rows = by_task.holders(tables)
-    if not rows:
-        return
-    total = sum([row.delay_ns for row in rows])
-    gil_waits = any([row.is_gil_wait for row in rows])
-    columns = [
-        Column('share', 'share', 'share'),
-        Column('delay_ns', 'delay', 'value'),
-        Column('longest_step_ns', 'longest', 'time'),
-        *[Column('held', 'held', 'text', 'text')] * gil_waits,
-        *place_columns('by' if gil_waits else 'held by'),
-        Column('is_gil_wait', '', 'flag', 'data'),
-        Column('callee', 'in', 'text', 'wide'),
-        Column('task_class', 'task', 'name', 'wide')]
-    functions = {function.name: function for function in tables.functions}
-    cells = [(row.delay_ns / total, row.delay_ns, row.longest_step_ns,
-              *['GIL' if row.is_gil_wait else 'loop'] * gil_waits,
-              *place_cells(row.function, row.line), row.is_gil_wait,
-              _callee(row), _task(row, functions))
-             for row in rows[:top]]
-    yield Table('loop_holders', 'Held the loop while others waited', columns,
-                cells, value_type=DELAY,
-                notes=not_shown(len(rows), top, 'place'))
-
-
-def _task(row, functions):
-    """Name the task that held a loop; another thread may run any."""
-    name = row.task_class
-    function = functions.get(name)
-    if row.is_gil_wait:
-        return '', _OTHER_THREAD
-    if function is None:
-        return '', _NO_TASK if name is None else name
-    return function.module or '', function.qualname
-
-
-def _callee(row):
-    return '' if row.callee is None or row.callee.kind == 'pseudo' else (
-        row.callee.name)
 
 
 def by_label(tables, top, key):
@@ -178,12 +135,10 @@ def slow_requests(tables, sites, top, key):
 def _loop_waits(tables, sites):
     """Say what held the loop, whoever waited: of single requests it is not
     known."""
-    held = loop_holders(tables, sites)
-    total = sum(held.values())
-    most = sorted(held.items(), key=lambda item: (-item[1], item[0]))
-    said = [f'{share(ns, total)} while {name} {did}'
-            for (name, did), ns in most[:_HOLDERS]
-            if ns >= _LEAST_SHARE * total]
+    held = culprits.of_loop(tables, sites.mine)
+    total = sum([row.ns for row in held])
+    said = [f'{share(row.ns, total)} while {holder_text(row)} {row.how}'
+            for row in held[:_HOLDERS] if row.ns >= _LEAST_SHARE * total]
     return [f'Waits of all tasks for their loop: {", ".join(said)}'] if (
         said) else []
 

@@ -12,10 +12,10 @@ from profile_sampling._data.losses import lost_counts
 from profile_sampling._data.on_clocks import on_clocks
 from profile_sampling._data.values import printable
 from profile_sampling._formats import header
-from profile_sampling._formats.findings import findings
+from profile_sampling._formats.findings import MOST, findings
 from profile_sampling._formats.sites import site_table
 from profile_sampling._formats.table import MIN_WIDTH, WIDTH, lines
-from profile_sampling._formats.words import seconds, wrapped
+from profile_sampling._formats.words import said, seconds, wrapped
 
 TOP, TOP_SHORT = 30, 5
 # What functions are ranked by.
@@ -67,11 +67,7 @@ def with_tables(tables, sites, shown, *, width, color, name=None, more=()):
     result += header.lines(tables, sites, wrap)
     if not any(map(any, tables.value_columns)):
         return '\n'.join([*result, '', *wrap(_nothing(tables), ' ')]) + '\n'
-    found = findings(tables, sites)
-    if found:
-        result.append('')
-    for finding in found:
-        result += wrap(f'* {finding.text}'.split(' '), ' ')
+    result += _said(findings(tables, sites), wrap)
     tables = [line for table in shown
               for line in ('', *lines(table, width, color))]
     result += tables
@@ -81,6 +77,19 @@ def with_tables(tables, sites, shown, *, width, color, name=None, more=()):
     if more:
         result += ['', *more]
     return '\n'.join(result) + '\n'
+
+
+def _said(found, wrap):
+    """The lines of findings: the first in full, what else there is."""
+    result = [''] * bool(found)
+    for finding in found[:MOST]:
+        result += wrap(f'* {finding.text}.'.split(' '), ' ')
+    if found[MOST:]:
+        result += wrap('Also: {}'.format('; '.join([
+            f'{finding.title[:1].lower()}{finding.title[1:]} '
+            f'{said(finding.ns)}'
+            for finding in found[MOST:]])).split(' '), ' ')
+    return result
 
 
 def _signs(lines):

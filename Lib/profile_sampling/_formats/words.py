@@ -45,6 +45,15 @@ def brief(ns, scale=None, digits=2):
     return f'{ns / 1e3:.1f}us'
 
 
+def said(ns):
+    """A time in a sentence, in three digits: '15.8 s', '347 ms', '0.21 ms'."""
+    for unit, size in ('s', 1e9), ('ms', 1e6), ('\N{MICRO SIGN}s', 1e3):
+        value = abs(ns) / size
+        if value >= 0.9995 or size == 1e3:
+            digits = 2 if value < 9.995 else 1 if value < 99.95 else 0
+            return f'{ns / size:,.{digits}f} {unit}'
+
+
 def share(part, total):
     return f'{100 * part / total:.1f} %' if total else '-'
 
@@ -202,8 +211,10 @@ def short_name(module, name, width):
 
     Packages are left out from the left, then classes and outer functions, then
     the library before an ellipsis.
-    What is left is cut in the middle.
+    What is left is cut in the middle.  A list of several loses its end.
     """
+    if not module and ', ' in name:
+        return start(name, width)
     module = module[-_PACKAGES:]
     text = f'{module}.{name}' if module else name
     while text_width(text) > width and module:

@@ -13,7 +13,7 @@ export interface Card {
   readonly title: string;
   readonly figure: string;
   readonly text: string;
-  readonly go: '' | 'place' | 'gil' | 'loop' | 'timeline';
+  readonly go: '' | 'place' | 'gil' | 'loop' | 'timeline' | 'waits' | 'tasks';
   readonly place: number;
   readonly link: string;
 }
@@ -33,6 +33,26 @@ export interface Route {
   readonly longest_ns: number;
   readonly times: readonly (readonly [number, number, number])[];
   readonly spent: readonly Spent[];
+  readonly awaited: readonly Await[];
+  /** What threads did for it that ran none of its tasks, by state. */
+  readonly threads: Readonly<Record<string, number>>;
+}
+
+/** What tasks awaited, at a line of mine or -1, and how long. */
+export interface Await {
+  readonly kind: string;
+  readonly what: string;
+  readonly inside: string;
+  readonly place: number;
+  readonly ns: number;
+}
+
+/** Who held the GIL or the event loop: a line, in a library, or without a
+ * line the library. */
+export interface Holder {
+  readonly name: string;
+  readonly place: number;
+  readonly how: string;
 }
 
 export interface Change {
@@ -107,9 +127,7 @@ export interface Facts {
     readonly function: readonly number[]; readonly line: readonly number[];
   };
   readonly libraries: readonly string[];
-  readonly holders: readonly ({
-    readonly name: string; readonly place: number;
-  } | null)[];
+  readonly holders: readonly (Holder | null)[];
   readonly waits: readonly ({
     readonly name: string; readonly kind: string;
   } | null)[];
@@ -119,7 +137,14 @@ export interface Facts {
     readonly rows: readonly Route[];
     readonly has_loop: boolean;
   } | null;
-  readonly loop_wait_ns: number | null;
+  /** Packages, and what their imports took. */
+  readonly imports: readonly (readonly [string, number])[];
+  readonly awaited: {
+    readonly of_requests: boolean;
+    readonly took_ns: number;
+    readonly rows: readonly Await[];
+    readonly left_out: readonly (readonly [string, number])[];
+  } | null;
   readonly timeline: {
     readonly resolution_ns: number; readonly is_stale: boolean;
   } | null;

@@ -111,8 +111,9 @@ function follow(app: App, go: string, place: number): void {
   } else if (go === 'timeline') {
     app.show('time');
   } else {
-    app.show('waits');
-    document.getElementById(`w-${go}`)?.scrollIntoView({block: 'center'});
+    app.show('waits', {waits: go === 'loop' || go === 'tasks' ? 'tasks'
+      : 'threads'});
+    document.getElementById(`w-${go === 'waits' ? 'what' : go}`)?.scrollIntoView({block: 'center'});
   }
 }
 
@@ -192,9 +193,16 @@ function restRows(app: App, nSmall: number, small: readonly Row[],
   }
   for (const row of outside) {
     add(row, app.model.placeName(row.place), ' ',
-      h('span', {class: 'm3'}, librariesOf(app, row)));
+      h('span', {class: 'm3'}, app.model.isImports(row.place)
+        ? importsOf(app) : librariesOf(app, row)));
   }
   return found;
+}
+
+/** The packages whose imports took most, of the whole profile. */
+function importsOf(app: App): string {
+  return app.model.doc.imports.slice(0, MOST_NAMES).map(
+    ([name, value]) => `${name} ${app.amount(value)}`).join(', ');
 }
 
 /** The packages that what is outside of my code is in, mostly. */

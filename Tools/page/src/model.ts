@@ -191,6 +191,10 @@ export class Model {
     return sum;
   }
 
+  isImports(place: number): boolean {
+    return this.doc.places.function[place] === IMPORTS;
+  }
+
   /** Lines, the most expensive first; what is outside comes last. */
   rows(weights: Float64Array): Row[] {
     const sums = this.sumsBy(weights, (i) => this.places[i]!);
@@ -248,28 +252,28 @@ export class Model {
     };
   }
 
-  /** By place, how long other tasks waited for their loop while it ran, and
-   * how long it ran of what *wanted* selects; without that, of all. */
-  loopHolders(wanted: Float64Array | null):
-    Map<number, {delay: number, held: number}> {
-    const found = new Map<number, {delay: number, held: number}>();
+  /** By holder, how long tasks waited for their loop meanwhile: of what
+   * *wanted* selects; without that, of all. */
+  loopHolders(wanted: Float64Array | null): Map<number, number> {
+    const found = new Map<number, number>();
     if (!this.doc.has('sample_delay')) {
       return found;
     }
     const delays = this.doc.column('sample_delay');
-    // What they waited for the GIL has a holder.
-    const holders = this.doc.column('sample_holder');
+    const holders = this.doc.column('sample_loop_holder');
     for (let i = 0; i < delays.length; i++) {
-      const held = wanted === null ? this.#values[i]! : wanted[i]!;
-      if (delays[i] && !holders[i] && (wanted === null || held)) {
-        const place = this.places[i]!;
-        const sum = found.get(place) ?? {delay: 0, held: 0};
-        sum.delay += delays[i]!;
-        sum.held += held;
-        found.set(place, sum);
+      if (delays[i] && (wanted === null || wanted[i] || !this.#values[i])) {
+        addAt(found, holders[i]!, delays[i]!);
       }
     }
     return found;
+  }
+
+  /** What holds it: 'orders.py:62', or what is outside of my code. */
+  holderName(number: number): string {
+    const holder = this.doc.holders[number];
+    return !holder ? 'not seen' : holder.place >= 0
+      ? this.placeName(holder.place) : `outside my code (${holder.name})`;
   }
 
   /** 'orders.py:62'. */

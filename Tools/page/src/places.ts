@@ -12,12 +12,14 @@ export function lineButton(app: App, place: number): HTMLElement {
 }
 
 /** The same with its function and its source. */
-export function placeLink(app: App, place: number): HTMLElement {
+export function placeLink(app: App, place: number, inside = ''):
+  HTMLElement {
   const {model} = app;
   const number = model.doc.places.function[place]!;
   const line = app.side.sources.line(number, model.doc.places.line[place]!);
   return h('div', {class: 'where'}, number < 0 ? model.placeName(place)
     : lineButton(app, place),
   h('span', {class: 'fn'}, model.functionName(place)),
+  inside ? h('code', {class: 'm2 beside', title: inside}, inside) : null,
   line ? h('code', {class: 'm3 beside'}, line) : null);
 }

@@ -24,6 +24,8 @@ export interface Query extends Selection {
    * 0: the slowest 1 %. */
   readonly slow: string;
   readonly from: number;
+  /** Whose waits are shown; '': those of tasks where there were requests. */
+  readonly waits: '' | 'threads' | 'tasks';
   /** Of a difference: which profile the other views are of. */
   readonly side: 'before' | 'after';
 }
@@ -32,7 +34,7 @@ export function initial(doc: Document): Query {
   return {
     view: doc.changes ? 'diff' : 'mine', state: '', time: null, label: null,
     idle: false, q: '', line: '', colour: 'package', flip: false, fold: false,
-    all: false, slow: '', from: 0, side: 'after',
+    all: false, slow: '', from: 0, side: 'after', waits: '',
     lanes: doc.route < 0 ? 'thread' : 'route'};
 }
 
@@ -41,7 +43,7 @@ export function toAddress(query: Query, doc: Document): string {
   const parts = new URLSearchParams();
   const first = initial(doc);
   for (const name of ['view', 'state', 'q', 'line', 'colour', 'lanes', 'slow',
-    'side'] as const) {
+    'side', 'waits'] as const) {
     if (query[name] !== first[name]) {
       parts.set(name, query[name]);
     }
@@ -90,6 +92,7 @@ export function fromAddress(text: string, doc: Document): Query {
     lanes: one('lanes', ['thread', 'route'], first.lanes),
     slow: parts.get('slow') ?? '',
     from: Math.max(0, Number(parts.get('from')) || 0),
+    waits: one('waits', ['threads', 'tasks'], first.waits),
     side: one('side', ['before', 'after'], first.side),
   };
 }
@@ -112,6 +115,9 @@ export function command(query: Query, doc: Document): string {
   if (query.time) {
     const [begin, end] = query.time.map((ns) => String(ns / 1e9));
     words.push('--from', begin!, '--to', end!);
+  }
+  if (query.view === 'waits') {
+    words.push('--waits', ...query.waits === 'tasks' ? ['--tasks'] : []);
   }
   if (query.idle) {
     words.push('--idle');

@@ -3,7 +3,7 @@
 import type {App, View} from './app';
 import {meter} from './bars';
 import {h, head, link, stacked} from './dom';
-import type {Route, Spent} from './document';
+import type {Await, Route, Spent} from './document';
 import {greatest} from './model';
 import {lineButton} from './places';
 import {count, ms, percent, plural, signed, STATES} from './words';
@@ -34,8 +34,8 @@ type Reason = typeof SPENT[number][0];
 
 const WORDS: Record<Reason, {name: string; css: string; tip: string}> = {
   loop_wait: STATES.loop_wait!,
-  awaiting: {name: 'waiting', css: 'wait', tip: 'Waited for a socket, a ' +
-    'disk, a lock, a worker thread or another task.'},
+  awaiting: {name: 'awaited', css: 'wait', tip: 'Awaited something: a free ' +
+    'connection, a database, a lock, what ran in a worker thread.'},
   gil_wait: STATES.gil_wait!,
   running: {name: 'in its own code', css: 'run', tip: 'The event loop ran ' +
     'it: on a CPU, waiting for one, or in a call that blocks.'},
@@ -126,19 +126,40 @@ function lead(app: App, route: Route, name: string, slowest: Mean,
   if (more > 0) {
     text.push('Of the difference, ', b(ms(more)), ` are ${WORDS[most].name}`);
     const [first] = most === 'loop_wait' ? loopHolders(app) : [];
+    const [its] = most === 'awaiting' ? route.awaited : [];
     text.push(...first ? [': ', percent(first[1], first[2]),
       ' of all such waits were while ', h('code', {},
-        app.model.placeName(first[0])), ' held it.'] : ['.']);
+        app.model.holderName(first[0])), ' held it.']
+      : its ? [': ', percent(its.ns, awaitedBy(route)), ' of what all its ' +
+        'requests awaited was ', ...awaits(app, route, its), '.'] : ['.']);
   }
   return h('p', {class: 'lead'}, ...text);
 }
 
-/** Places that held the loop, what tasks waited meanwhile, and for all. */
+/** Holders of the loop, what tasks waited meanwhile, and for all. */
 function loopHolders(app: App): [number, number, number][] {
   const all = [...app.model.loopHolders(null)];
-  const total = all.reduce((sum, [, {delay}]) => sum + delay, 0);
-  return all.sort(([, a], [, b]) => b.delay - a.delay).slice(0, MOST_BY).map(
-    ([place, {delay}]) => [place, delay, total]);
+  const total = all.reduce((sum, [, delay]) => sum + delay, 0);
+  return all.sort(([, a], [, b]) => b - a).slice(0, MOST_BY).map(
+    ([holder, delay]) => [holder, delay, total]);
+}
+
+function awaitedBy(route: Route): number {
+  return route.awaited.reduce((sum, {ns}) => sum + ns, 0);
+}
+
+/** What a request awaited, in words: where, or what its thread did. */
+function awaits(app: App, route: Route, {kind, what, place}: Await):
+  (Node | string)[] {
+  if (kind !== 'worker thread' || what === 'a free one') {
+    return [...place < 0 ? [] : [lineButton(app, place), ' '],
+      `${kind}${what ? ` (${what})` : ''}`];
+  }
+  const states = Object.entries(route.threads).sort(([, a], [, b]) => b - a);
+  const total = states.reduce((sum, [, ns]) => sum + ns, 0);
+  return [kind, states.length ? ': ' : '', states.slice(0, MOST_BY).map(
+    ([state, ns]) => `${STATES[state as keyof typeof STATES]?.name ?? state} ` +
+      percent(ns, total)).join(', ')];
 }
 
 function routes(app: App, rows: readonly Route[], chosen: Route):
@@ -275,9 +296,9 @@ function compared(app: App, route: Route, name: string, slowest: Mean,
         head('Others', 'Mean of one request.', 'r'),
         head('Difference', 'How much longer a slow request takes for this.',
           'r'), head(''),
-        head('Because of', 'Who held the loop while tasks waited, and at ' +
-          'which lines threads worked for the route: of all its requests, ' +
-          'since of single ones it is not known.'))),
+        head('Because of (all requests)', 'Who held the loop while any task ' +
+          'waited, what requests of the route awaited, and at which lines ' +
+          'threads worked for it: of single requests it is not known.'))),
       h('tbody', {}, ...ranked.map(([reason, more]) => h('tr', {},
         h('td', {class: 'key nowrap'}, h('span', {
           class: `sw s-${WORDS[reason].css}`}), ' ', h('span', {
@@ -292,10 +313,20 @@ function compared(app: App, route: Route, name: string, slowest: Mean,
 }
 
 function because(app: App, route: Route, reason: Reason): (Node | string)[] {
-  const found = reason === 'loop_wait' ? loopHolders(app)
-    : reason === 'gil_wait' ? [] : routeLines(app, route);
-  return found.flatMap(([place, value, total], number) => [
-    number ? ', ' : '', lineButton(app, place), ` ${percent(value, total)}`]);
+  if (reason === 'awaiting') {
+    const total = awaitedBy(route);
+    return route.awaited.slice(0, MOST_BY).flatMap((its, number) => [
+      number ? '; ' : '', ...awaits(app, route, its),
+      ` ${percent(its.ns, total)}`]);
+  }
+  if (reason === 'loop_wait') {
+    return loopHolders(app).flatMap(([holder, value, total], number) => [
+      number ? ', ' : '', h('span', {}, app.model.holderName(holder)),
+      ` ${percent(value, total)}`]);
+  }
+  return reason === 'gil_wait' ? [] : routeLines(app, route).flatMap(
+    ([place, value, total], number) => [number ? ', ' : '',
+      lineButton(app, place), ` ${percent(value, total)}`]);
 }
 
 /** The lines at which threads were, for all requests of a route. */

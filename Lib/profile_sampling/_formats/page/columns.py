@@ -9,19 +9,15 @@ from array import array
 from itertools import compress, count
 from operator import sub
 
-from profile_sampling._data import by_label, by_site, by_wait, trees
+from profile_sampling._data import by_label, by_site, by_wait, culprits, trees
 from profile_sampling._data.label_names import TASKS
 from profile_sampling._data.tables import FRAME_COLUMNS
-from profile_sampling._data.values import (
-    DELAY, MEASURED, NOT_KNOWN, WALL)
+from profile_sampling._data.values import DELAY, MEASURED, WALL
 
 _ITEMS = {'u8': 'B', 'u32': 'I', 'back': 'I', 'i32': 'i', 'f64': 'd'}
 _ALIGNED = 8
 # Columns that are of small numbers.
 _BYTES = 'state',
-# Whose code it is when our own holds the GIL.
-_OURS = frozenset({'profile_sampling', '_profile'})
-_PROFILER = 'the profiler'
 
 
 class Packed:
@@ -51,8 +47,8 @@ class Columns:
     packed     Packed
     places     {(Function, line): number}: lines that may be charged
     holders, waits
-               lists of (name, number of the place) and of (name, kind); None
-               is the first
+               lists of (package or C function, number of the place or -1, how)
+               and of (name, kind); None is the first
     wait_of_samples
                for each sample the number of its wait
     libraries, label_keys, label_sets, timeline
@@ -79,7 +75,7 @@ class Columns:
             'node': self._add_nodes(nodes, used), 'path': paths,
             'thread': tables.column('thread'), 'labels': self._labels(),
             'state': tables.column('state'),
-            **self._called(), 'holder': self._held(),
+            **self._called(), **self._held(),
             'wait': self.wait_of_samples}))
 
     def _add_nodes(self, nodes, used):
@@ -157,22 +153,25 @@ class Columns:
                 'leaf': [called[node][1] + 1 for node in self._stacks]}
 
     def _held(self):
-        """Return the column of who held the GIL."""
-        numbers, of_node, found = {None: 0}, {0: 0}, []
-        for node in self._tables.column('holder'):
-            if node not in of_node:
-                of_node[node] = numbers.setdefault(self._holder(node),
-                                                   len(numbers))
-            found.append(of_node[node])
+        """Return the columns of who held the GIL, and the event loop."""
+        at = culprits.Places(self._tables, self._sites.mine).at
+        numbers, gil, loop = {None: 0}, [], []
+        for node, holder, delay in zip(
+                self._stacks, self._tables.column('holder'), self._delays):
+            gil.append(numbers.setdefault(
+                self._holder(*at(holder, True), culprits.HELD_GIL), len(numbers))
+                if holder else 0)
+            loop.append(gil[-1] if holder else numbers.setdefault(
+                self._holder(*at(node), culprits.RAN), len(numbers))
+                if delay else 0)
         self.holders = list(numbers)
-        return found
+        return {'holder': gil} | ({'loop_holder': loop} if any(loop) else {})
 
-    def _holder(self, node):
-        """Return (name, number of the place or -1)."""
-        holder = self._tables.gil_holder(NOT_KNOWN, node)
-        if (holder.function.module or '').partition('.')[0] in _OURS:
-            return _PROFILER, -1
-        return holder.name, self.places.get((holder.function, holder.line), -1)
+    def _holder(self, function, line, inside, how):
+        """Return (name, number of the place or -1, how); None: not seen."""
+        if function is None:
+            return (inside, -1, how) if inside else None
+        return inside, self._place((function, line)), how
 
     def _add_samples(self, columns):
         """Add the samples that weigh something, equal ones as one; return

@@ -8,7 +8,7 @@ padded with spaces until what follows it is at a multiple of eight, and the
 columns, each at a multiple of eight after that; all little endian.
 """
 
-from profile_sampling._data import keys, origins
+from profile_sampling._data import by_imports, keys, origins
 from profile_sampling._data.by_site import IMPORTS, OUTSIDE, sites_of
 from profile_sampling._data.on_clocks import on_clocks
 from profile_sampling._data.values import COUNT, STATES
@@ -43,9 +43,12 @@ def document(tables, mine=(), all=False, *, changes=None,
     facts = (_facts(tables, sites) | _functions(tables, mine)
              | _lists(tables, sites, columns) | {
                  'options': _options(mine, all),
-                 'quality': words.quality(tables, sites, found),
+                 'quality': words.quality(tables, sites),
                  'cards': cards.cards(sites, found, columns),
-                 'requests': requests.requests(tables),
+                 'requests': requests.requests(tables, sites, columns.places),
+                 'awaited': requests.awaited(tables, sites, columns.places),
+                 'imports': [(row.package, row.ns) for row in
+                             by_imports.rows(sites.tables, sites.mine)],
                  'changes': None if changes is None else compared.changes(
                      changes, columns, sources),
                  'notes': list(header.asides(tables, is_brief=True)),
@@ -69,7 +72,7 @@ def _facts(tables, sites):
         'python': tables.python_version, 'pid': tables.pid,
         'n_threads': tables.n_sampled_threads,
         'n_samples': _n_samples(tables), 'margin': words.margin(sites),
-        'states': STATES, 'loop_wait_ns': cards.loop_wait_ns(tables)}
+        'states': STATES}
 
 
 def _n_samples(tables):
@@ -123,7 +126,7 @@ def _lists(tables, sites, columns):
                                 in columns.places],
                    'line': [line for _, line in columns.places]},
         'libraries': columns.libraries,
-        'holders': [row and dict(zip(('name', 'place'), row))
+        'holders': [row and dict(zip(('name', 'place', 'how'), row))
                     for row in columns.holders],
         'waits': [row and dict(zip(('name', 'kind'), row))
                   for row in columns.waits],

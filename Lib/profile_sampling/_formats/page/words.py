@@ -16,7 +16,6 @@ _MONTHS = ('Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep',
 _PYTHON = 'python'
 # Options of Python that take the next word.
 _WITH_VALUE = frozenset({'-X', '-W'})
-_FEW = 'few'
 
 
 def command(tables):
@@ -71,12 +70,9 @@ def margin(sites):
     return None if ns is None or not sites.busy else 100 * ns / sites.busy
 
 
-def quality(tables, sites, found):
-    """Return how good a profile is, in a word and in sentences; *found* is
-    the list of its Findings."""
-    faults = [*header.faults(tables, sites),
-              *[('few samples', finding.text) for finding in found
-                if finding.rule == _FEW]]
+def quality(tables, sites):
+    """Return how good a profile is, in a word and in sentences."""
+    faults = list(header.faults(tables, sites))
     texts = [_sentence(text) for _, text in faults]
     return {'word': faults[0][0] if faults else 'good',
             'texts': texts + list(_facts(tables, sites, dict(faults)))}

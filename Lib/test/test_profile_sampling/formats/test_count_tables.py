@@ -72,7 +72,7 @@ class QueriesTest(unittest.TestCase):
         self.assertEqual(
             self.finding(shop()),
             'Each GET /orders runs 120 queries at shop.orders:12: 4,800 in '
-            '40 requests, 900.0ms, 72.0 % of the 1.25s that they took')
+            '40 requests, 900 ms, 72.0 % of the 1.25 s that they took')
 
     def test_mean_is_no_whole_number(self):
         self.assertTrue(self.finding(shop(queries=4790)).startswith(
@@ -85,12 +85,12 @@ class QueriesTest(unittest.TestCase):
         self.assertEqual(
             self.finding(shop(route='')),
             'Each call of shop.orders runs 120 queries at shop.orders:12: '
-            '4,800 in 40 calls, 900.0ms, 90.0 % of the time')
+            '4,800 in 40 calls, 900 ms, 90.0 % of the time')
 
     def test_of_neither(self):
         self.assertEqual(
             self.finding(shop('queries', route='')),
-            'shop.orders:12 runs 4,800 queries, 900.0ms, 90.0 % of the time')
+            'shop.orders:12 runs 4,800 queries, 900 ms, 90.0 % of the time')
         self.assertIsNone(self.finding(shop('queries', '', queries=99)))
 
     def test_table(self):

@@ -1,19 +1,22 @@
 """What a report says in words: a rule, its numbers, and where it is silent."""
 
+import json
+import os
+import tempfile
 import unittest
 
-from profile_sampling._data.by_site import Sites
-from profile_sampling._formats.findings import findings
+from profile_sampling._cli import main
+from profile_sampling._formats.words import said, share
 
+from ..profiles.test_task_rows import service
 from ..support.builders import Builder
 
 MS = 1_000_000
 
 
 def found(builder):
-    tables = builder.profile()._tables
     return {finding.rule: finding
-            for finding in findings(tables, Sites(tables))}
+            for finding in builder.profile().findings()}
 
 
 def running(ms, count=1000):
@@ -24,11 +27,11 @@ def running(ms, count=1000):
 
 class FindingsTest(unittest.TestCase):
 
-    def check(self, builder, rule, text, **numbers):
+    def check(self, builder, rule, text, ns=None):
         finding = found(builder)[rule]
         self.assertEqual(finding.text, text)
-        for name, number in numbers.items():
-            self.assertEqual(finding.numbers[name], number)
+        if ns is not None:
+            self.assertEqual(finding.ns, ns)
 
     def test_nothing(self):
         self.assertEqual(found(running(100)), {})
@@ -40,72 +43,104 @@ class FindingsTest(unittest.TestCase):
                  holder=(0, 'json.loads:9'))
         b.sample('a.f:3 [GIL~wait]', wall_ns=120 * MS, state='gil_wait',
                  holder=(0, 'a.g:1 C:zlib.compress'))
-        self.check(b, 'gil', 'GIL wait is 63.0 % of the time; 81.0 % of it '
-                   'while json.loads held the GIL', ns=630 * MS, share=0.63,
-                   holder='json.loads', holder_share=510 / 630)
-        few = running(910).sample('a.f [GIL~wait]', wall_ns=90 * MS,
+        self.check(b, 'gil', 'Threads waited 630 ms for the GIL, 63.0 % of '
+                   'the time: 81.0 % of it while json.loads:9 held it',
+                   ns=630 * MS)
+        b.sample('a.f:3 [GIL~wait]', wall_ns=300 * MS, state='gil_wait',
+                 holder=(0, 'a.g:1 C:zlib.compress'))
+        self.check(b, 'gil', 'Threads waited 930 ms for the GIL, 71.5 % of '
+                   'the time: 54.8 % of it while json.loads:9 held it, '
+                   '45.2 % while a.g:1 (zlib.compress) did')
+        few = running(971).sample('a.f [GIL~wait]', wall_ns=29 * MS,
                                   state='gil_wait')
         self.assertNotIn('gil', found(few))
 
-    def test_gil_of_many_holders(self):
-        """Functions of a library that had it for a little each."""
+    def test_gil_held_below_a_line_of_mine(self):
+        """The line that called, not what the library was in."""
         b = running(400)
+        library = '/usr/lib/python3/dist-packages/sql/orm.py'
         for number in range(20):
-            function = b.function('sql.orm', f'f{number}',
-                                  '/usr/lib/python3/dist-packages/sql/orm.py')
+            function = b.function('sql.orm', f'f{number}', library)
             b.sample('a.f:2 [GIL~wait]', wall_ns=20 * MS, state='gil_wait',
-                     holder=(0, [(function, 9)]))
+                     holder=(0, ['shop.customers:61', (function, 9),
+                                 f'C:db.c{number}']))
         b.sample('a.f:3 [GIL~wait]', wall_ns=50 * MS, state='gil_wait',
                  holder=(0, 'a.g:1'))
         b.sample('a.f:2 [GIL~wait]', wall_ns=150 * MS, state='gil_wait')
-        self.check(b, 'gil', 'GIL wait is 60.0 % of the time; 66.7 % of it '
-                   'while functions of sql held the GIL')
+        self.check(b, 'gil', 'Threads waited 600 ms for the GIL, 60.0 % of '
+                   'the time: 66.7 % of it while shop.customers:61 (sql) '
+                   'held it')
+
+    def test_gil_held_outside_of_my_code(self):
+        b = running(500)
+        orm = b.function('sql.orm', 'f',
+                         '/usr/lib/python3/dist-packages/sql/orm.py')
+        b.sample('a.f:2 [GIL~wait]', wall_ns=500 * MS, state='gil_wait',
+                 holder=(0, [(orm, 9), 'C:db.fetch']))
+        self.check(b, 'gil', 'Threads waited 500 ms for the GIL, 50.0 % of '
+                   'the time: 100.0 % of it while sql, outside my code, held '
+                   'it')
+
+    def test_gil_of_many_holders(self):
+        b = running(500)
+        for line in range(4):
+            b.sample('a.f:2 [GIL~wait]', wall_ns=125 * MS, state='gil_wait',
+                     holder=(0, f'a.g:{line + 1}'))
+        self.check(b, 'gil', 'Threads waited 500 ms for the GIL, 50.0 % of '
+                   'the time: 4 lines held it, none for more than 25.0 % of '
+                   'it')
 
     def test_gil_of_unknown_holders(self):
         b = running(500).sample('a.f:2 [GIL~wait]', wall_ns=500 * MS,
                                 state='gil_wait')
-        self.check(b, 'gil', 'GIL wait is 50.0 % of the time')
+        self.check(b, 'gil', 'Threads waited 500 ms for the GIL, 50.0 % of '
+                   'the time: 100.0 % of it while it was not seen who held '
+                   'it')
 
     def test_asleep_with_the_gil(self):
         b = running(960)
         b.sample('a.f:2 C:lib.call [asleep~with~GIL]', wall_ns=30 * MS,
                  state='asleep_with_gil')
-        b.sample('a.g:2 [asleep~with~GIL]', wall_ns=10 * MS,
+        # Nobody waited for it.
+        self.assertNotIn('asleep', found(b))
+        b.sample('a.g:2 [GIL~wait]', wall_ns=20 * MS, state='gil_wait',
+                 holder=(0, 'a.f:2 C:lib.call'))
+        self.check(b, 'asleep', 'lib.call slept with the GIL for 30.0 ms at '
+                   'a.f:2; others waited 20.0 ms while that line held the '
+                   'GIL', ns=30 * MS)
+
+    def test_an_import_reads_from_disk(self):
+        b = running(900)
+        find = b.function('importlib._bootstrap', '_find_and_load',
+                          '<frozen importlib._bootstrap>')
+        b.sample(['a.main:1', (find, 9), 'C:marshal.loads',
+                  '[asleep with GIL]'], wall_ns=100 * MS,
                  state='asleep_with_gil')
-        self.check(b, 'gil_asleep', '40.0ms asleep with the GIL held, no '
-                   'other thread could run: 75.0 % of it at a.f:2 (lib.call)',
-                   ns=40 * MS, site='a.f:2 (lib.call)', site_share=0.75)
+        b.sample('a.g:2 [GIL~wait]', wall_ns=100 * MS, state='gil_wait',
+                 holder=(0, ['a.main:1', (find, 9)]))
+        self.assertNotIn('asleep', found(b))
 
-    def test_a_task_that_blocks_its_loop(self):
-        b = running(900)
-        b.sample('a.loop:1 a.handle:7 C:time.sleep [waiting]', count=2,
-                 wall_ns=60 * MS, state='waiting', task=('Task-1', 1))
-        b.sample('a.loop:1 a.other:2 [waiting]', wall_ns=40 * MS,
-                 state='waiting', task=('Task-2', 2))
-        # Without a task there is no loop.
-        b.sample('a.f:2 [waiting]', wall_ns=50 * MS, state='waiting')
-        self.check(b, 'loop_blocked', 'asyncio tasks blocked their event '
-                   'loop for 100.0ms: 60.0 % of it at a.handle:7 '
-                   '(time.sleep)', ns=100 * MS, site_share=0.6)
-
-    def test_a_thread_that_works_for_a_task_blocks_no_loop(self):
-        b = running(900)
-        b.sample('a.loop:1 a.handle:7 C:time.sleep [waiting]', task=('T', 1),
-                 wall_ns=40 * MS, task_ns=40 * MS, state='waiting')
-        b.sample('a.worker:1 a.save:9 C:time.sleep [waiting]', task=('T', 1),
-                 wall_ns=60 * MS, thread=b.thread('asyncio_0'),
-                 state='waiting')
-        self.check(b, 'loop_blocked', 'asyncio tasks blocked their event '
-                   'loop for 40.0ms: 100.0 % of it at a.handle:7 '
-                   '(time.sleep)', ns=40 * MS)
-
-    def test_waiting(self):
+    def test_waited(self):
         b = running(200)
         b.sample('a.f:2 C:time.sleep [waiting]', wall_ns=600 * MS,
                  state='waiting')
-        b.sample('a.g:2 [waiting]', wall_ns=200 * MS, state='waiting')
-        self.check(b, 'waiting', 'waiting is 80.0 % of the time; 75.0 % of '
-                   'it at a.f:2 (time.sleep)')
+        join = b.function('threading', 'Thread.join',
+                          '/usr/lib/python3.13/threading.py')
+        b.sample(['a.g:2', (join, 9), '[waiting]'], wall_ns=200 * MS,
+                 state='waiting')
+        self.check(b, 'waited', 'Threads waited 800 ms, 80.0 % of the time: '
+                   '75.0 % of it for a sleep at a.f:2')
+
+    def test_waited_for_a_free_connection(self):
+        b = running(800)
+        get = b.function('sqlalchemy.pool.impl', 'QueuePool._do_get',
+                         '/x/site-packages/sqlalchemy/pool/impl.py')
+        queue = b.function('sqlalchemy.util.queue', 'Queue.get',
+                           '/x/site-packages/sqlalchemy/util/queue.py')
+        b.sample(['a.f:2', (get, 1), (queue, 1), 'C:_thread.lock.acquire',
+                  '[waiting]'], wall_ns=200 * MS, state='waiting')
+        self.check(b, 'pool', 'Threads waited 200 ms for a free connection '
+                   'at a.f:2: 20.0 % of the time', ns=200 * MS)
 
     def test_idle_time_is_not_waiting(self):
         b = running(100)
@@ -118,39 +153,151 @@ class FindingsTest(unittest.TestCase):
     def test_gc(self):
         b = running(900)
         b.sample('a.f:2 [GC~gen2]', wall_ns=100 * MS, state='gc')
-        self.check(b, 'gc', 'the garbage collector took 10.0 % of the time; '
-                   '100.0 % of it at a.f:2', share=0.1)
+        self.check(b, 'gc', 'The garbage collector took 100 ms, 10.0 % of '
+                   'the time: 100 ms of it at a.f:2')
 
-    def test_generic_instructions(self):
-        b = running(600)
-        # What an instruction calls has its own time.
-        b.sample('a.f:2@CALL+8 C:zlib.compress', wall_ns=100 * MS)
-        b.sample('a.f:3@FOR_ITER+8 op:zip.__next__', wall_ns=50 * MS)
-        b.sample('a.f:3@BINARY_OP_ADD_INT+8', wall_ns=50 * MS)
-        b.sample('a.f:3@BINARY_OP+8', wall_ns=20 * MS)
-        b.sample('a.f:3@BINARY_OP+20', wall_ns=130 * MS)
-        b.sample('a.f:4@LOAD_ATTR+40', wall_ns=50 * MS)
-        b.sample('a.f:4@LOAD_ATTR+40 [waiting]', wall_ns=100 * MS,
+    def test_cpu(self):
+        b = running(500)
+        b.sample('a.f:2 [CPU~wait]', wall_ns=250 * MS, state='cpu_wait')
+        b.sample('a.f:2 C:time.sleep [waiting]', wall_ns=100 * MS,
                  state='waiting')
-        self.check(b, 'generic', 'instructions that were not specialized '
-                   'took 20.0 % of running time; 75.0 % of it BINARY_OP at '
-                   'a.f:3', ns=200 * MS, share=0.2,
-                   instruction='BINARY_OP at a.f:3', instruction_share=0.75)
-        b.sample('a.f:5', wall_ns=10 * MS)
-        self.assertNotIn('generic', found(b))
+        self.check(b, 'cpu', 'Threads got no CPU for 33.3 % of the time that '
+                   'they wanted one, 250 ms; --value cpu shows what they '
+                   'took')
 
-    def test_generic_instructions_of_few_samples(self):
-        for count, is_found in ((99, False), (100, True)):
-            b = Builder(names=3)
-            b.sample('a.f:4@LOAD_ATTR+40', wall_ns=MS * count, count=count)
-            self.assertEqual('generic' in found(b), is_found)
+    def test_imports(self):
+        b = running(100)
+        find = b.function('importlib._bootstrap', '_find_and_load',
+                          '<frozen importlib._bootstrap>')
+        pandas = b.function('pandas', '<module>',
+                            '/x/site-packages/pandas/__init__.py')
+        numpy = b.function('numpy', '<module>',
+                           '/x/site-packages/numpy/__init__.py')
+        b.sample(['a.main:1', (find, 9), 'C:marshal.loads'],
+                 wall_ns=100 * MS)
+        b.sample(['a.main:1', (find, 9), (pandas, 3), (find, 9), (numpy, 1),
+                  'C:numpy.init'], wall_ns=300 * MS)
+        b.sample(['a.main:1', (find, 9), (pandas, 4)], wall_ns=200 * MS)
+        b.sample(['a.main:2', (find, 9), (numpy, 1)], wall_ns=100 * MS)
+        self.check(b, 'imports', 'Imports are 87.5 % of the time, 700 ms: '
+                   'pandas 600 ms, numpy 100 ms')
+        b.sample(['a.main:2', (find, 9), 'C:builtins.compile'],
+                 wall_ns=700 * MS)
+        self.check(b, 'imports', 'Imports are 93.3 % of the time, 1.40 s: '
+                   'numpy 800 ms, pandas 600 ms; 700 ms of it compiled '
+                   'modules without a .pyc')
 
-    def test_few(self):
-        self.check(running(99, count=99), 'few', 'only 99 running samples: '
-                   'shares of running time are rough', count=99)
-        self.assertNotIn('few', found(running(100, count=100)))
+    def test_a_flat_profile(self):
+        b = Builder()
+        for line in range(50):
+            b.sample(f'a.f:{line + 1}', wall_ns=20 * MS)
+        self.check(b, 'flat', 'No line stands out: the first has 2.0 % of '
+                   'the time')
+
+    def test_order(self):
+        """Near equals keep the order of the rules."""
+        b = running(400)
+        for gil_ms, waited_ms in ((300, 320), (320, 300)):
+            b = running(400)
+            b.sample('a.f:2 [GIL~wait]', wall_ns=gil_ms * MS,
+                     state='gil_wait')
+            b.sample('a.f:2 C:time.sleep [waiting]',
+                     wall_ns=waited_ms * MS, state='waiting')
+            self.assertEqual(list(found(b)), ['gil', 'waited'])
 
     def test_no_times_no_findings(self):
         b = Builder(mode='alloc', value_types=[('alloc', 'bytes')])
         b.sample('a.f [GIL~wait]', values=[5], state='gil_wait')
         self.assertEqual(found(b), {})
+
+
+def everything():
+    """A profile of which nearly all rules say something."""
+    b = service()
+    b.thread('MainThread')
+    b.sample('app.f:2 [GIL~wait]', wall_ns=50 * MS, state='gil_wait',
+             holder=(0, 'app.g:1 C:zlib.compress'))
+    b.sample('app.f:2 C:lib.call [asleep~with~GIL]', wall_ns=30 * MS,
+             state='asleep_with_gil')
+    b.sample('app.g:2 [GIL~wait]', wall_ns=40 * MS, state='gil_wait',
+             holder=(0, 'app.f:2 C:lib.call'))
+    b.sample('app.f:3 [CPU~wait]', wall_ns=60 * MS, state='cpu_wait')
+    b.sample('app.f:3 [GC~gen2]', wall_ns=20 * MS, state='gc')
+    b.sample('app.main:1 [awaiting]', wall_ns=0, task_ns=20 * MS,
+             state='awaiting')
+    b.sample('app.handle:3 C:time.sleep [waiting]', wall_ns=90 * MS,
+             delay_ns=70 * MS, state='waiting')
+    find = b.function('importlib._bootstrap', '_find_and_load',
+                      '<frozen importlib._bootstrap>')
+    b.sample(['app.main:2', (find, 9), 'C:builtins.compile'],
+             wall_ns=150 * MS)
+    return b.profile()
+
+
+class CellsTest(unittest.TestCase):
+    """A sentence is a row of a table, read aloud."""
+
+    def test_each_figure_is_in_a_table(self):
+        document = self.report(everything(), [], [
+            '--waits', '--by', 'state', '--cost', '--imports'],
+            ['--waits', '--tasks'])
+        tables = {table['name']: table for table in document['tables']}
+        rules = [finding['rule'] for finding in document['findings']]
+        self.assertEqual(sorted(rules), [
+            'asleep', 'awaited', 'cpu', 'gc', 'gil', 'imports', 'loop',
+            'waited'])
+        for finding in document['findings']:
+            text = ''
+            for part in finding['parts']:
+                if isinstance(part, str):
+                    self.assertNotRegex(part, '[0-9]')
+                    text += part
+                elif 'name' in part:
+                    text += part['name']
+                else:
+                    text += part['figure']
+                    with self.subTest(finding['rule'], part=part):
+                        self.assertAlmostEqual(
+                            self.cell(tables, part), part['value'])
+                        self.assertEqual(part['figure'], self.written(part))
+            self.assertEqual(text, finding['text'])
+
+    def written(self, part):
+        value = part['value']
+        return said(value) if part['column'].endswith('ns') else (
+            share(value, 1))
+
+    def cell(self, tables, part):
+        rows = [row for row in tables[part['table']]['rows'] if all([
+            row[column] == value for column, value in part['row'].items()])]
+        self.assertEqual(len(rows), 1)
+        return rows[0][part['column']]
+
+    def report(self, profile, *options):
+        """The report, with the tables of all these."""
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, 'p.pb.gz')
+            profile.save(path)
+            found = []
+            for more in options:
+                output = os.path.join(directory, 'r.json')
+                self.assertEqual(main.main(['report', path, '--format', 'json',
+                                       '-o', output, *more]), 0)
+                with open(output) as file:
+                    found.append(json.load(file))
+        tables = [table for document in found for table in document['tables']]
+        return found[0] | {'tables': tables}
+
+    def test_tables_add_up(self):
+        document = self.report(everything(), ['--waits', '--imports',
+                                              '--cost'], ['--waits', '--tasks'])
+        for table in document['tables']:
+            if table['name'] == 'cost':
+                # The second row is a part of the first.
+                continue
+            *rows, last = table['rows']
+            self.assertIn('all', last.values(), table['name'])
+            for column in 'waited_ns', 'awaited_ns', 'ns', 'share':
+                if column in last:
+                    self.assertAlmostEqual(
+                        sum([row[column] for row in rows]), last[column])

@@ -1,6 +1,7 @@
 """The document of a page: it adds up to what Profile says."""
 
 import random
+import re
 import unittest
 
 from profile_sampling import Profile, ProfileDiff
@@ -199,13 +200,12 @@ class SumsTest(unittest.TestCase):
         b.sample('a.g:2 [loop~wait]', task_ns=5, state='loop_wait')
         its = document_of(b.profile())
         self.assertEqual(its.sample_delay, [4, 1])
-        self.assertEqual(its.loop_wait_ns, 4)
-        self.assertEqual([its.holders[number] and its.holders[number]['name']
-                          for number in its.sample_holder],
-                         [None, 'b.g (json.dumps)'])
-        b = Builder(value_types=[('wall', 'nanoseconds')])
-        b.sample('a.f:1', values=(5,))
-        self.assertIsNone(document_of(b.profile()).loop_wait_ns)
+        holders = [its.holders[number] for number in its.sample_loop_holder]
+        self.assertEqual(
+            [(row['name'], its.place(row['place']), row['how'])
+             for row in holders],
+            [('', ('a.f', 1), 'ran in it'),
+             ('json.dumps', ('b.g', 3), 'held the GIL')])
 
     def test_holders(self):
         b = Builder()
@@ -214,12 +214,15 @@ class SumsTest(unittest.TestCase):
             module, _, rest = place.rpartition('.')
             name, _, line = rest.partition(':')
             b.sample('a.h:1 [GIL~wait]', wall_ns=1, state='gil_wait', holder=(
-                -1, [(b.function(module, name), int(line))]))
+                -1, [(b.function(module, name, (
+                    f'/usr/lib/python3.13/{module.replace(".", "/")}.py'
+                    if module != 'a' else None)), int(line))]))
         its = document_of(b.profile())
-        self.assertEqual([row and row['name'] for row in its.holders],
-                         [None, 'a.f', 'lib.g', 'the profiler'])
-        self.assertEqual(its.place(its.holders[1]['place']), ('a.f', 3))
-        self.assertEqual(its.holders[3]['place'], -1)
+        self.assertEqual(
+            [row and (row['name'], row['place'] >= 0 and its.place(
+                row['place'])) for row in its.holders],
+            [None, ('', ('a.f', 3)), ('lib', False),
+             ('the profiler', False)])
         self.assertEqual(its.sums(its.sample_holder), {0: 9, 1: 1, 2: 1, 3: 1})
 
 
@@ -251,7 +254,13 @@ class WaitsTest(unittest.TestCase):
                  ('pymysql.Cursor.execute', 'database')),
                 ('http.client.parse:1 C:_io.BufferedReader.readline '
                  'socket.SocketIO.readinto:2 C:_socket.socket.recv_into',
-                 ('socket.SocketIO.readinto', 'socket')),
+                 ('http.client.parse', 'HTTP')),
+                ('a.f:1 threading.Thread.join:9 C:_thread.lock.acquire',
+                 ('threading.Thread.join', 'other threads')),
+                ('a.f:1 sqlalchemy.pool.impl.QueuePool._do_get:1 '
+                 'sqlalchemy.util.queue.Queue.get:4 '
+                 'C:_thread.lock.acquire',
+                 ('sqlalchemy.pool.impl.QueuePool._do_get', 'pool')),
                 ('a.f:1 C:vendor.ask', ('vendor.ask', 'other')),
                 ('a.f:1', ('a.f', 'other')), ('', ('', 'other'))):
             with self.subTest(stack):
@@ -351,23 +360,38 @@ class FactsTest(unittest.TestCase):
         self.assertEqual(
             [(card['rule'], card['figure'], card['go'],
               its.place(card['place'])) for card in its.cards],
-            [('line', '49.6 %', 'place', ('a.g', 8)),
-             ('loop_blocked', '300.0\xa0ms', 'loop', ('a.f', 7)),
-             ('gil', '290.0\xa0ms', 'gil', ('a.h', 9))])
-        self.assertEqual(its.cards[0]['title'],
-                         'One line is half of the time')
-        self.assertEqual(its.cards[2]['text'],
-                         '100.0 % of it while `a.g` held it. `a.py:9` waited '
-                         'most.')
+            [('gil', '290\xa0ms', 'gil', ('a.g', 8)),
+             ('line', '600\xa0ms', 'place', ('a.g', 8))])
+        self.assertEqual(its.cards[0]['text'],
+                         'Threads waited 290 ms for the GIL, 24.0 % of the '
+                         'time: 100.0 % of it while `a.py:8` held it.')
+        self.assertEqual(its.cards[1]['title'], 'The line with the most time')
+
+    def test_cards_say_what_the_report_does(self):
+        """They differ in how lines are named."""
+        for name, profile in profiles():
+            with self.subTest(name):
+                found = profile.findings()
+                cards = [card for card in document_of(profile).cards
+                         if card['rule'] != 'line']
+                for card, finding in zip(cards, found):
+                    self.assertEqual(card['title'], finding.title)
+                    self.assertEqual(
+                        re.findall(r'[0-9.,]+ (?:%|s|ms|\N{MICRO SIGN}s)\b',
+                                   card['text']),
+                        re.findall(r'[0-9.,]+ (?:%|s|ms|\N{MICRO SIGN}s)\b',
+                                   finding.text))
 
     def test_a_line_that_waits_for_work_has_no_card(self):
         b = Builder()
-        b.sample('a.f:7 queue.Queue.get:3 [waiting]', wall_ns=600 * MS,
+        get = b.function('queue', 'Queue.get', '/usr/lib/python3.13/queue.py')
+        b.sample(['a.f:7', (get, 3), '[waiting]'], wall_ns=600 * MS,
                  state='waiting')
         b.sample('a.f:8 a.g:3', wall_ns=400 * MS, count=400)
         its = document_of(b.profile())
-        self.assertEqual([its.place(card['place']) for card in its.cards],
-                         [('a.g', 3)])
+        self.assertEqual([(card['rule'], its.place(card['place']))
+                          for card in its.cards],
+                         [('waited', ('a.f', 7)), ('line', ('a.g', 3))])
 
     def test_requests(self):
         profile = requests()

@@ -8,6 +8,8 @@ import subprocess
 import sys
 
 from profile_sampling import ProfileDiff
+from profile_sampling._data.by_site import sites_of
+from profile_sampling._formats import tables_of_waits
 
 from ..support import hard_profiles
 from ..support.browser import (
@@ -183,7 +185,8 @@ class MyCodeTest(ViewTest):
     def test_cards_lead_to_what_they_say(self):
         self.show(service().profile())
         self.assertEqual(self.texts('.card .t'), [
-            'One line is half of the time', 'Threads waited for the GIL'])
+            'What threads waited for', 'Threads waited for the GIL',
+            'The line with the most time'])
         self.click('.card .go', 'See the line')
         self.assertIn('line=shop.py%3A62', self.driver.current_url)
         self.click('.card .go', 'Who held the GIL')
@@ -323,10 +326,26 @@ class OtherViewsTest(ViewTest):
     def test_waits(self):
         self.show(service().profile(), view='waits')
         self.assertEqual(self.rows('Who held the GIL'), [
-            ['shop.py:21resize', '', '1.00 s', '100 %', 'shop.py:31']])
+            ['shop.py:21resizezlib.compress', '', '1.00 s', '100 %', 'shop.py:31']])
         self.assertEqual(self.rows('What was waited for'), [
             ['databasesqlite3.Cursor.execute', '', '4.00 s', '100 %',
              'shop.py:62 4.00 s']])
+
+    def test_waits_of_tasks(self):
+        """The figures are those of the report."""
+        profile = requests()
+        self.show(profile, view='waits')
+        tables = profile._tables
+        shown, _, *held = tables_of_waits.tasks(
+            tables, sites_of(tables), 30)
+        for table, label in ((shown, 'What requests awaited'),
+                             (*held, 'Who held the event loop')):
+            self.assertEqual(
+                [float(row[3].split()[0]) for row in self.rows(label)],
+                [round(100 * row[1], 1) for row in table.rows[:-1]])
+        self.run_js('document.activeElement.blur()')
+        self.driver.find_element('css selector', 'body').send_keys('w')
+        self.assertIn('waits=threads', self.driver.current_url)
 
     def test_slow_requests(self):
         profile = requests()

@@ -53,8 +53,10 @@ class ReportTest(unittest.TestCase):
             Quality: 3 samples lost (ring full 2, stale 1), 1.200 ms wall lost:
               a lower rate or a smaller --depth loses less
 
-            * waiting is 55.7 % of the time; 100.0 % of it at app.main:4
-              (time.sleep)
+            * Threads waited 1.70 s, 55.7 % of the time: 100.0 % of it for a
+              sleep at app.main:4.
+            * Threads waited 250 ms for the GIL, 8.2 % of the time: 100.0 % of
+              it while it was not seen who held it.
 
             #   self    run      ±  waiting    GIL  line         in
             1  55.7%      -      -    1.70s      -  app.main:4   time.sleep
@@ -142,7 +144,7 @@ class ReportTest(unittest.TestCase):
                  '1,200 samples without their labels, 2 samples without '
                  'their task, 3 threads not profiled')):
             with self.subTest(stats=stats):
-                b = Builder(stats=stats).sample('a.f', wall_ns=1)
+                b = Builder(stats=stats).sample('a.f', count=100, wall_ns=1)
                 self.assertIn(f'\nQuality: {expected}', report(b, width=200))
 
     def test_top(self):

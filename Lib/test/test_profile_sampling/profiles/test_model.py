@@ -54,9 +54,9 @@ class CallSitesTest(unittest.TestCase):
 
     def test_findings(self):
         found = self.profile().findings()
-        self.assertEqual([finding.rule for finding in found], ['waiting'])
+        self.assertEqual([finding.rule for finding in found], ['waited'])
         self.assertIn('app.view:7', found[0].text)
-        self.assertEqual(found[0].numbers['ns'], 900 * MS)
+        self.assertEqual(found[0].ns, 900 * MS)
 
     def test_classes_can_be_named(self):
         for name in profile_sampling._ROWS + profile_sampling._VALUES:

@@ -117,7 +117,7 @@ class ValuesTest(unittest.TestCase):
                 lambda p: p.call_sites()[0], lambda p: p.functions()[0],
                 lambda p: p.value_type, lambda p: timed(p, random.Random(1)).timeline,
                 lambda p: (p - p).rows[0], lambda p: p.findings(),
-                lambda p: Finding('gc', 'GC is 9 %', None, ns=9)):
+                lambda p: Finding('gc', 'GC', ['GC is 9 %'], 9, 0.09)):
             value, copy = make(profile), pickle.loads(pickle.dumps(
                 make(profile)))
             with self.subTest(value=value):

@@ -1,0 +1,45 @@
+"""Tables of CPU time: who had it, and what the profiler took."""
+
+from profile_sampling._data.losses import overhead_ns
+from profile_sampling._data.values import CPU, STATES, WALL
+from profile_sampling._formats.table import Column, Table
+from profile_sampling._formats.tables_of_waits import ALL
+
+HAD_ONE, HAD_NONE = 'a CPU', 'no CPU'
+_HAD = 'running', 'native', 'gc'
+
+
+def cost(tables, sites):
+    """The Tables of the CPU time of the profile, and of its lack."""
+    return [*_cpu(tables), *_wanted(tables, sites)]
+
+
+def _cpu(tables):
+    if CPU not in tables.value_types or not tables.total(CPU.name):
+        return
+    in_samples = tables.whole_cpu_ns or tables.total(CPU.name)
+    rows = [('in samples', in_samples),
+            ('of that the profiler, by its own account',
+             overhead_ns(tables.stats))]
+    yield Table('cost', 'CPU time', [
+        Column('ns', 'CPU', 'value'), Column('share', 'share', 'share'),
+        Column('part', '', 'text')],
+        [(ns, ns / in_samples, name) for name, ns in rows],
+        value_type=CPU)
+
+
+def _wanted(tables, sites):
+    own = tables.value_types[tables.own]
+    if own != WALL:
+        return
+    had, had_none = [sum([sites.whole.by_state[STATES.index(state)]
+                          for state in states])
+                     for states in (_HAD, ('cpu_wait',))]
+    total = had + had_none
+    if total:
+        yield Table('wanted_cpu', 'The time that threads wanted a CPU', [
+            Column('ns', 'time', 'value'), Column('share', 'share', 'share'),
+            Column('had', 'had', 'text')],
+            [(had, had / total, HAD_ONE), (had_none, had_none / total,
+                                           HAD_NONE), (total, 1.0, ALL)],
+            value_type=own)
