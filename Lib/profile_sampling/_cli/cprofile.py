@@ -9,7 +9,7 @@ import sys
 
 from profile_sampling._cli import child, gather, meta, program, run
 from profile_sampling._cli.common import file_name, flush
-from profile_sampling._data import idle
+from profile_sampling._data import counting_cost, idle
 from profile_sampling._data.counts import ALL
 from profile_sampling._formats import pstats as pstats_file
 from profile_sampling._formats.words import counted
@@ -72,7 +72,8 @@ def _print(tables, key):
     stats.strip_dirs().sort_stats(key).print_stats()
     samples = counted(tables.total('count'), 'sample')
     threads = counted(tables.n_sampled_threads, 'thread')
-    print(f'   Times are sampled, {samples}, and have in them what counting '
-          f'took.  Calls are\n   exact, of {threads}: calls and resumes of '
-          'generators\n')
+    _, cost_ns = counting_cost.without(tables)
+    print(f'   Times are sampled, {samples}.  Calls are exact, of {threads}: '
+          'calls and\n   resumes of generators.  Counting took '
+          f'{cost_ns / 1e9:.3f} seconds, left out above\n')
     flush()

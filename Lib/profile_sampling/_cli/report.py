@@ -427,9 +427,9 @@ def _tables_of_threads(tables, sites, options):
         shown += tables_of_counts.calls(tables, sites, top)
     if options.tree:
         shown.append(tables_of_calls.tree(busy, top))
-    shown += [tables_of_calls.neighbours(busy, top, pattern, True)
+    shown += [tables_of_calls.neighbours(busy, sites, top, pattern, True)
               for pattern in options.callers]
-    shown += [tables_of_calls.neighbours(busy, top, pattern, False)
+    shown += [tables_of_calls.neighbours(busy, sites, top, pattern, False)
               for pattern in options.callees]
     shown += [tables_of.by_key(tables, sites, top, key)
               for key in options.by if not options.tasks]

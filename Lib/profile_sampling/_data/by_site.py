@@ -10,9 +10,9 @@ from profile_sampling._data.confidence import Precision
 from profile_sampling._data.rows import CallSiteRow, function_rank
 from profile_sampling._data.tables import FRAME_COLUMNS, NODE_COLUMNS
 from profile_sampling._data.values import (
-    IDLE, NOWHERE, STATES, Function)
+    COUNTING, IDLE, NOWHERE, STATES, Function)
 
-# What is on no line of mine; rows of these come last.
+# What is on no line, or none of mine; rows of these come last.
 OUTSIDE = Function(None, 'Outside my code', '', 0, 'outside')
 IMPORTS = Function(None, 'Imports', '', 0, 'outside')
 # They run what is not called by the line that runs them.
@@ -21,14 +21,16 @@ _LOOPS = frozenset({
     'asyncio.base_events.BaseEventLoop._run_once', 'asyncio.runners.Runner.run',
     'gevent.hub.Hub.run', 'socketserver.BaseServer.serve_forever',
     'trio._core._run.unrolled_run'})
+COUNTING_CALLS = Function(None, 'Counting calls', '', 0, 'outside')
+NO_LINES = OUTSIDE, IMPORTS, COUNTING_CALLS
 # Of the time of a line: a callee with less is not named, one with more needs
 # no share.
 _HARDLY, _MOSTLY = 0.1, 0.95
 
 
 def is_outside(function):
-    """Return whether a row of this function is OUTSIDE or IMPORTS."""
-    return function is OUTSIDE or function is IMPORTS
+    """Return whether a row of this function is one of NO_LINES."""
+    return function is not None and function.kind == OUTSIDE.kind
 
 
 def is_loop(function):
@@ -175,8 +177,7 @@ def public_rows(sites):
 
 def _ranked(rows):
     """Sort rows by value; what is equal by name, which takes longer."""
-    rows.sort(key=lambda row: (is_outside(row.function),
-                               -row.sums.total))
+    rows.sort(key=lambda row: (_is_last(row), -row.sums.total))
     result = []
     for row in rows:
         if not result or result[-1][0].sums.total != row.sums.total:
@@ -184,8 +185,11 @@ def _ranked(rows):
         result[-1].append(row)
     return [row for equal in result for row in (
         equal if len(equal) == 1 else sorted(equal, key=lambda row: (
-            is_outside(row.function), *function_rank(row.function),
-            row.line)))]
+            _is_last(row), *function_rank(row.function), row.line)))]
+
+
+def _is_last(row):
+    return is_outside(row.function) + (row.function is COUNTING_CALLS)
 
 
 class Places:
@@ -245,7 +249,8 @@ class Places:
         if key == -1:
             return None, 0
         if key < 0:
-            return self._function(-2 - key), 0
+            function = self._function(-2 - key)
+            return COUNTING_CALLS if function == COUNTING else function, 0
         return self._function(key), self._frames[FRAME_COLUMNS * key + 1]
 
     def _function(self, frame):
@@ -324,14 +329,17 @@ class _MyPlaces(Places):
         # The last one is of none.
         self._names = [*map(origins.library, functions), '']
         self._libraries = _libraries(tables, self.is_charged, self._names)
+        self._counting = next((
+            node for node, frame in enumerate(tables.tree()[1])
+            if node and functions[of_frames[frame]] == COUNTING), -1)
         return tables.innermost(self.is_charged)
 
     def _key(self, node):
-        return self._innermost[node]
+        return -2 if node == self._counting else self._innermost[node]
 
     def _place(self, key):
         if key < 0:
-            return OUTSIDE, 0
+            return COUNTING_CALLS if key == -2 else OUTSIDE, 0
         function = self._function(key)
         if origins.is_importing(function):
             return IMPORTS, 0

@@ -20,6 +20,16 @@ _NOTHING = 0, 0, 0, 0, 0
 ROUTE, TOTAL = 'route', 'total'
 
 
+def place_key(function):
+    """What is the same of a function that was sampled and one that was
+    counted: of the former the module may not be known."""
+    if function is None:
+        return None
+    if function.kind == 'python':
+        return function.filename, function.first_line, function.qualname
+    return function.module, function.qualname
+
+
 class CallCount(Value):
     """How often one line called one function.
 
@@ -59,12 +69,25 @@ class Counts(Value):
     mode  'queries', 'python' or 'all'
     rows  tuple of CallCount, in an order that follows from what they say
     lost  how many events no memory was left for
-    cost_ns
-          what counting took of the program's time, as measured when it began;
-          0: not known
+    python_cost_ns, c_cost_ns
+          what counting calls of functions in Python and in C took of the
+          program's CPU time, as measured when it began; 0: not known
     """
 
-    __slots__ = ('mode', 'rows', 'lost', 'cost_ns')
+    __slots__ = ('mode', 'rows', 'lost', 'python_cost_ns', 'c_cost_ns')
+
+    @property
+    def cost_ns(self):
+        return self.python_cost_ns + self.c_cost_ns
+
+    def costs_of(self, rows):
+        """Return what counting each of some of its rows took."""
+        each_ns = {is_python: cost_ns / (number or 1)
+                   for is_python, number, cost_ns in zip(
+                       (True, False), _entered(self),
+                       (self.python_cost_ns, self.c_cost_ns))}
+        return [round((row.calls + row.resumes)
+                      * each_ns[row.callee.kind == 'python']) for row in rows]
 
     @property
     def calls(self):
@@ -90,7 +113,7 @@ def from_core(raw):
     return united([Counts(MODES[mode], tuple([
         CallCount(None if caller < 0 else functions[caller], line,
                   functions[callee], route, *numbers)
-        for caller, line, callee, route, *numbers in rows]), lost, 0)])
+        for caller, line, callee, route, *numbers in rows]), lost, 0, 0)])
 
 
 def united(all_counts):
@@ -103,20 +126,21 @@ def united(all_counts):
                  _sums([row for counts in all_counts for row in counts.rows],
                        lambda row: row.key),
                  sum([counts.lost for counts in all_counts]),
-                 sum([counts.cost_ns for counts in all_counts]))
+                 sum([counts.python_cost_ns for counts in all_counts]),
+                 sum([counts.c_cost_ns for counts in all_counts]))
 
 
 def difference(after, before, mode):
     """Return what was counted between two readings; *before* may be None."""
     if before is None:
-        return Counts(mode, after.rows, after.lost, 0)
+        return Counts(mode, after.rows, after.lost, 0, 0)
     sums = _sums(after.rows, lambda row: row.key)
     for row in before.rows:
         its = sums.get(row.key, _NOTHING)
         *numbers, _ = row.numbers
         # How deep it was before cannot be taken out.
         sums[row.key] = (*map(sub, its, numbers), its[-1])
-    return _made(mode, sums, after.lost - before.lost, 0)
+    return _made(mode, sums, after.lost - before.lost, 0, 0)
 
 
 def without(counts, is_left_out):
@@ -124,25 +148,31 @@ def without(counts, is_left_out):
     return Counts(counts.mode, tuple([
         row for row in counts.rows if not is_left_out(row.callee)
         and (row.caller is None or not is_left_out(row.caller))]),
-        counts.lost, counts.cost_ns)
+        counts.lost, counts.python_cost_ns, counts.c_cost_ns)
 
 
 def with_cost(counts, python_ns, c_ns):
     """Return the counts with what they took, of what one call takes."""
-    entered = sum([row.calls + row.resumes for row in counts.calls
-                   if row.callee.kind == 'python'])
-    of_c = sum([row.calls for row in counts.calls
-                if row.callee.kind != 'python'])
+    of_python, of_c = _entered(counts)
     return Counts(counts.mode, counts.rows, counts.lost,
-                  round(entered * python_ns + of_c * c_ns))
+                  round(of_python * python_ns), round(of_c * c_ns))
 
 
-def _made(mode, sums, lost, cost_ns):
+def _entered(counts):
+    """Return how often functions in Python and in C began or went on."""
+    sums = [0, 0]
+    for row in counts.calls:
+        sums[row.callee.kind != 'python'] += row.calls + row.resumes
+    return sums
+
+
+def _made(mode, sums, lost, python_cost_ns, c_cost_ns):
     rows = [CallCount(*key, *numbers) for key, numbers in sums.items()
             if numbers[0] or numbers[2]]
     if mode == QUERIES:
         rows = [row for row in rows if row.route is not None]
-    return Counts(mode, tuple(sorted(rows, key=_order)), lost, cost_ns)
+    return Counts(mode, tuple(sorted(rows, key=_order)), lost, python_cost_ns,
+                  c_cost_ns)
 
 
 def _order(row):

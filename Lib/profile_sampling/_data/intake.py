@@ -13,7 +13,7 @@ sample has any.
 """
 
 from profile_sampling import _clock
-from profile_sampling._data import idle, origins
+from profile_sampling._data import counting_cost, idle, origins
 from profile_sampling._data.label_names import TASK_CLASS
 from profile_sampling._data.lives import of_core
 from profile_sampling._data.schema import (
@@ -33,10 +33,13 @@ def tables(raw):
     idle, and whose code is whose.  Parts keep that, and files.
     """
     installed = None
-    if 'measured' in raw:
+    is_of_core = 'measured' in raw
+    if is_of_core:
         installed = raw.get('installed', origins.HERE)
         raw = _converted(raw)
     found = Tables(raw)
+    if is_of_core:
+        found = counting_cost.taken_out(found)
     if not raw.get('is_idle_known'):
         idle.decide(found)
     found.origins = _origins(found.functions, found.origins or {}, installed)

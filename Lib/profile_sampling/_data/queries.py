@@ -7,8 +7,8 @@ other: the time is that of the line for this route, with all that it calls.
 
 from profile_sampling._data import by_label, origins, watched
 from profile_sampling._data.by_site import Sites
-from profile_sampling._data.counts import ROUTE
-from profile_sampling._data.values import IDLE, STATES, Value
+from profile_sampling._data.counts import ROUTE, place_key
+from profile_sampling._data.values import IDLE, STATES, Value, printable
 
 _WAITING = STATES.index('waiting')
 
@@ -41,16 +41,6 @@ class QueryRow(Value):
     def per(self):
         """Of how many requests, or calls of its function, they are."""
         return self.requests or self.callers
-
-
-def place_key(function):
-    """What is the same of a function that was sampled and one that was
-    counted: of the former the module may not be known."""
-    if function is None:
-        return None
-    if function.kind == 'python':
-        return function.filename, function.first_line, function.qualname
-    return function.module, function.qualname
 
 
 def rows(tables, sites):
@@ -101,3 +91,16 @@ def _times(tables, sites, routes):
             its_route == route and state != IDLE for its_route, state
             in zip(of_samples, sites.tables.column('state'))])}
         for route in routes}
+
+
+def in_words(row):
+    """Return what a line does for a request or a call, as the beginning of a
+    sentence; '' if it is not known how many there were."""
+    if not row.per or row.function is None:
+        return ''
+    each = row.calls / row.per
+    is_whole = each == int(each)
+    _, several, does = watched.KINDS[row.kind]
+    of = row.route if row.requests else f'call of {row.function.name}'
+    return (f'{"Each" if is_whole else "A"} {printable(of)} {does} '
+            f'{each:,.{0 if is_whole else 1}f} {several}')

@@ -180,6 +180,10 @@ class Function(Value):
         return f'{self.module}.{self.qualname}'
 
 
+# What counting calls took, as a stack of its own.
+COUNTING = Function(None, '[counting calls]', '', 0, 'pseudo')
+
+
 class Frame(Value):
     """One place on a stack: a function, and how far it has come.
 

@@ -22,7 +22,7 @@ states but for pseudo-frames, labels, tasks, who held the GIL and counters.
 from profile_sampling._data.call_graph import CallGraph
 from profile_sampling._data.call_paths import ROOT, CallPaths
 from profile_sampling._data.measures import measures
-from profile_sampling._data.queries import place_key
+from profile_sampling._data.counts import place_key
 from profile_sampling._data.values import COUNT, NO_FRAMES, printable
 
 _UNKNOWN = '???'

@@ -22,13 +22,17 @@ gc        how long the collector took                   3 %
 queries   which line made many queries for a request,   10 a request and 3 %
           or many at all                                of its time, or 100
                                                         and 3 % of all
+often     which function of mine is called very often,  3 %, 2 us a call or
+          and by which line mostly                      less
 flat      that no line stands out                       first below 5 %
 """
 
 from profile_sampling._data import (
-    by_await, by_imports, by_task, by_wait, culprits, queries, watched)
+    by_await, by_imports, by_task, by_wait, culprits, function_calls, origins,
+    queries, watched)
 from profile_sampling._data.by_gil_holder import ranked_by
 from profile_sampling._data.by_site import called_name, is_outside
+from profile_sampling._data.counts import place_key
 from profile_sampling._data.values import DELAY, STATES, Value, printable
 from profile_sampling._formats.tables_of_waits import (
     ALL, OUTSIDE, holder_text, place_text)
@@ -45,6 +49,8 @@ _ALIKE = 2 / 3
 _FLAT, _FLAT_ROWS, _FLAT_SHARE = 0.05, 15, 0.5
 # For a request, or a call; of its time; and of a line without either.
 _QUERIES, _QUERIES_SHARE, _MANY_QUERIES = 10, 0.03, 100
+# A call; and of the calls, those by one line.
+_OFTEN_NS, _OFTEN_BY = 2000, 2 / 3
 _WANTED = 'running', 'native', 'gc', 'cpu_wait'
 
 
@@ -424,16 +430,14 @@ def _queries(tables, sites):
 def _many_queries(row, sites):
     place = _line(row.function, row.line)
     known = (('line', row.line), ('route', row.route or ''))
-    one, several, does = watched.KINDS[row.kind]
+    _, several, does = watched.KINDS[row.kind]
     took = Figure(said(row.ns), row.ns, 'queries', known, 'time_ns')
     if row.requests:
         each, whole_ns = row.calls / row.requests, row.requests_ns
         if each < _QUERIES or row.ns < _QUERIES_SHARE * whole_ns:
             return None
-        route = printable(row.route)
-        who = f'Each {route}' if each == int(each) else f'A {route}'
         return _of_queries([
-            f'{who} {does} {_number(each)} {several} at ', place,
+            f'{queries.in_words(row)} at ', place,
             f': {row.calls:,} in {counted(row.requests, "request")}, ', took,
             f', {share(row.ns, whole_ns)} of the {said(whole_ns)} that they '
             'took'], row, row.ns / whole_ns)
@@ -441,9 +445,7 @@ def _many_queries(row, sites):
         return None
     each = row.calls / row.callers if row.callers > 1 else 0
     if each >= _QUERIES:
-        who = 'Each call' if each == int(each) else 'A call'
-        parts = [f'{who} of {printable(row.function.name)} {does} '
-                 f'{_number(each)} {several} at ', place,
+        parts = [f'{queries.in_words(row)} at ', place,
                  f': {row.calls:,} in {row.callers:,} calls']
     elif row.calls >= _MANY_QUERIES:
         parts = [place, f' {does} {row.calls:,} {several}']
@@ -459,9 +461,39 @@ def _of_queries(parts, row, its_share):
                    its_share, 'place')
 
 
-def _number(number):
-    return f'{number:,.0f}' if number == int(number) else f'{number:,.1f}'
+def _often(tables, sites):
+    if tables.counts is None or not tables.counts.has_calls:
+        return None
+    mine = {place_key(function) for function, is_mine
+            in zip(tables.functions, origins.mine(tables)) if is_mine}
+    callers = {}
+    for row in tables.counts.calls:
+        of_callee = callers.setdefault(place_key(row.callee), {})
+        key = row.caller, row.line
+        of_callee[key] = of_callee.get(key, 0) + row.calls
+    found = []
+    for row in function_calls.rows(sites.tables, sites.precision):
+        key = place_key(row.function)
+        if (key not in mine or row.each_ns is None
+                or row.each_ns + (row.margin_ns or 0) > _OFTEN_NS
+                or row.cum < _LEAST * sites.busy):
+            continue
+        (caller, line), calls = max(callers[key].items(),
+                                    key=lambda item: item[1])
+        if caller is not None and calls >= _OFTEN_BY * row.calls:
+            found.append((row, caller, line, calls))
+    if not found:
+        return None
+    row, caller, line, calls = max(found, key=lambda its: its[0].cum)
+    known = ('function', row.function.name),
+    return Finding('often', 'Called very often', [
+        f'{printable(row.function.name)} is called {row.calls:,} times, '
+        f'{share(calls, row.calls)} by ', _line(caller, line),
+        f'; one takes {brief(row.each_ns)}, all ', Figure(
+            share(row.cum, sites.busy), row.cum / sites.busy, 'functions',
+            known, 'total_share'), ' of the time'],
+        row.cum, row.cum / sites.busy, 'place')
 
 
 _RULES = (_cpu, _imports, _queries, _loop, _pool, _awaited, _gil, _asleep,
-          _waited, _gc)
+          _waited, _gc, _often)

@@ -109,7 +109,7 @@ def lines(tables, sites, wrap):
     if by_task.has_tasks(tables):
         result += wrap(_tasks(tables))
     if tables.counts is not None and tables.counts.has_calls:
-        result += wrap(_counted(tables), ' ')
+        result += wrap(counted_calls(tables), ' ')
     if tables.schema.has_states:
         found = ('; '.join([text for _, text in faults(tables, sites)])
                  or 'good')
@@ -157,7 +157,7 @@ def _totals(tables, sites):
         yield text
 
 
-def _counted(tables):
+def counted_calls(tables):
     """How much was counted, and what that took, in words."""
     counts = tables.counts
     of_c = sum([row.calls for row in counts.calls
@@ -168,7 +168,7 @@ def _counted(tables):
         text += f' and {of_c:,} of C functions'
     text += ' counted'
     if counts.cost_ns:
-        text += f'; counting took {brief(counts.cost_ns)} of the times below'
+        text += f'; counting took {brief(counts.cost_ns)}'
         cost = counting_share(tables)
         if cost is not None:
             text += f', {100 * cost:.1f} % of the CPU time'

@@ -9,7 +9,7 @@ callers is a dict of the same without callers.  cProfile's own documentation
 says no more; Lib/pstats.py is the definition.
 
 Times are those of what the profile is about, in seconds; values that are no
-times are as they are.  What is on a stack more than once, by recursion, counts
+times are as they are, and what counting calls took is left out.  What is on a stack more than once, by recursion, counts
 once, as in cProfile.
 
 If calls were counted, their number is exact: as in cProfile it is that of
@@ -24,6 +24,7 @@ for pseudo-frames, labels, tasks, who held the GIL and counters.
 
 import marshal
 
+from profile_sampling._data import counting_cost
 from profile_sampling._data.call_graph import CallGraph
 from profile_sampling._data.call_paths import ROOT, CallPaths
 from profile_sampling._data.measures import measures
@@ -44,7 +45,7 @@ def encode(tables):
 
 def stats(tables):
     """Return the dict that is in the file."""
-    tables = on_clocks(tables)
+    tables, _ = counting_cost.without(on_clocks(tables))
     paths = CallPaths(tables)
     graph = CallGraph(paths, [_key(function) for function, _ in paths.places])
     all_measures = measures(tables)

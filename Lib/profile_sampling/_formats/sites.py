@@ -7,8 +7,7 @@ It must not know how a table is laid out.
 from profile_sampling._data import by_imports, confidence, states
 from profile_sampling._data.by_site import (
     IMPORTS, called, called_name, is_outside)
-from profile_sampling._data.counts import PYTHON, by_line
-from profile_sampling._data.queries import place_key
+from profile_sampling._data.counts import PYTHON, by_line, place_key
 from profile_sampling._data.values import (
     COUNT, NO_FRAMES, STATES, TASK, printable)
 from profile_sampling._formats.table import Column, Table

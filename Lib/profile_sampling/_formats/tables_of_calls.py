@@ -4,13 +4,11 @@ This file owns what is in them.  It must not know how a table is laid out.
 """
 
 from profile_sampling._data import calls, match
-from profile_sampling._data.queries import place_key
-from profile_sampling._data.rows import function_rank
 from profile_sampling._data.tree import call_tree
 from profile_sampling._data.values import NO_FRAMES
+from profile_sampling._formats import tables_of_counts
 from profile_sampling._formats.sites import place_cells, place_columns
 from profile_sampling._formats.table import Column, Table
-from profile_sampling._formats.tables_of_counts import of_callers
 from profile_sampling._formats.words import (
     brief_amount, counted, not_shown, share)
 
@@ -142,7 +140,7 @@ def _shown_below(node, own, least, left_out):
     return large
 
 
-def neighbours(tables, top, pattern, are_callers):
+def neighbours(tables, sites, top, pattern, are_callers):
     """The Table of the callers, or the callees, of what matches a pattern.
 
     Raise ValueError for a pattern that is none, or that nothing matches.
@@ -151,39 +149,34 @@ def neighbours(tables, top, pattern, are_callers):
     found = [function.name for function, its_found
              in zip(tables.functions, match.functions(tables, wanted))
              if its_found]
+    is_counted = tables.counts is not None and tables.counts.has_calls
+    if is_counted:
+        found = list(dict.fromkeys([*found, *[
+            row.callee.name for row in tables.counts.calls
+            if wanted.search(row.callee.name)]]))
     if not found:
         raise ValueError(f'no function has a name like {pattern!r}')
+    if is_counted:
+        return tables_of_counts.neighbours(tables, sites, top, found, wanted,
+                                           are_callers)
     own = tables.own
     rows = (calls.callers if are_callers else calls.callees)(tables, wanted)
     total = sum([row.values[own] for row in rows])
     value_type = tables.value_types[own]
     suffix = '_ns' if value_type.unit == 'nanoseconds' else ''
     nobody = '[nobody]' if are_callers else '[itself]'
-    counted_calls = of_callers(
-        tables, lambda function: wanted.search(function.name), are_callers)
-    pairs = [(row.function, row.values[own]) for row in rows]
-    if counted_calls is not None:
-        sampled = {place_key(function) for function, _ in pairs}
-        pairs += sorted([(function, 0) for key, (_, function)
-                         in counted_calls.items() if key not in sampled],
-                        key=lambda pair: function_rank(pair[0]))
-    all_calls = sum([number for number, _ in (counted_calls or {}).values()])
     columns = [
-        Column('calls', 'calls', 'count', 'both' if all_calls else 'data'),
-        Column('of_calls', 'of calls', 'share',
-               'both' if all_calls else 'data'),
         Column('share', 'share', 'share'),
         Column('total_share', 'of all', 'share'),
         Column(f'cum{suffix}', 'cum', 'value'),
         *place_columns('caller' if are_callers else 'callee')]
     cells = []
-    for function, value in pairs[:top]:
+    for row in rows[:top]:
         place = (('', nobody), nobody, '', 0, '')
-        if function is not None:
-            place = place_cells(function, 0)
-        number, _ = (counted_calls or {}).get(place_key(function), (None, 0))
-        cells.append((number, None if number is None else number / all_calls,
-                      value / total if total else 0.0,
+        if row.function is not None:
+            place = place_cells(row.function, 0)
+        value = row.values[own]
+        cells.append((value / total if total else 0.0,
                       value / (tables.totals[own] or 1), value, *place))
     what = 'Callers' if are_callers else 'Callees'
     text = found[0] if len(found) == 1 else counted(len(found), 'function')
@@ -192,4 +185,4 @@ def neighbours(tables, top, pattern, are_callers):
                  f'{brief_amount(total, value_type)}, '
                  f'{share(total, tables.totals[own])}', columns, cells,
                  value_type=value_type,
-                 more=(len(pairs) - len(cells), 'function'))
+                 more=(len(rows) - len(cells), 'function'))

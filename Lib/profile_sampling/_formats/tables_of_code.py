@@ -4,7 +4,7 @@ This file owns what is in them.  It must not know how a table is laid out.
 """
 
 from profile_sampling._data import by_function, by_instruction, match
-from profile_sampling._data.queries import place_key
+from profile_sampling._data.counts import place_key
 from profile_sampling._data.values import COUNT, OPCODES, STATES
 from profile_sampling._formats import header, source_text
 from profile_sampling._formats.sites import (

@@ -4,16 +4,17 @@ This file owns what is in them.  It must not know how a table is laid out.  A
 cell of calls is empty where they were not counted, and never 0.
 """
 
-from profile_sampling._data import by_function, counts, queries, watched
+from profile_sampling._data import (
+    call_sites, counts, function_calls, queries, watched)
 from profile_sampling._data.by_site import OUTSIDE
-from profile_sampling._data.queries import place_key
+from profile_sampling._data.counts import place_key
+from profile_sampling._data.function_calls import SAMPLES, each
 from profile_sampling._formats.sites import place_cells, place_columns
 from profile_sampling._formats.table import Column, Table
-from profile_sampling._formats.words import brief
+from profile_sampling._formats.words import brief, brief_amount, counted
 
 _MARGIN = '\N{PLUS-MINUS SIGN}'
-# Samples that a function would have had, were it slower.
-_SAMPLES = 3
+_NO_CALLER = '[no caller]'
 # Lines that --calls shows.
 _LINES = 15
 
@@ -24,15 +25,15 @@ def calls(tables, sites, top):
     Raise ValueError if there are neither.
     """
     rows = queries.rows(tables, sites)
-    counted = tables.counts
-    if not rows and (counted is None or not counted.has_calls):
+    has_calls = tables.counts is not None and tables.counts.has_calls
+    if not rows and not has_calls:
         raise ValueError(
             'no calls were counted.  Count them:  python -X '
             'sampleprof=wall,calls=python ...')
     found = []
     if rows:
         found.append(_queries(tables, sites, rows, top))
-    if counted.has_calls:
+    if has_calls:
         found.append(_by_line(tables, min(top, _LINES)))
     return found
 
@@ -57,8 +58,8 @@ def _queries(tables, sites, rows, top):
         Column('route', 'route', 'text')]
     cells = [(row.calls, f'{row.calls / row.per:,.1f}' if row.per else '',
               row.waited_ns, row.ns,
-              *_each(row.ns, row.calls, sites,
-                     row.sums.running_records if row.sums else 0),
+              *each(row.ns, row.calls, sites.precision,
+                    row.sums.running_records if row.sums else 0),
               *place_cells(row.function or OUTSIDE, row.line),
               watched.KINDS[row.kind][0], row.route) for row in rows[:top]]
     cells.append((sum([row.calls for row in rows]), '',
@@ -71,14 +72,6 @@ def _queries(tables, sites, rows, top):
                  'line of mine that asked', columns, cells,
                  value_type=own, notes=_of_whole(tables, notes),
                  more=(len(rows) - len(rows[:top]), 'line'))
-
-
-def _each(ns, number, sites, records):
-    """Return what one of a number of calls took, and its margin; or None."""
-    if not ns or not number:
-        return None, None
-    margin_ns = sites.precision.margin_ns(records)
-    return ns / number, None if margin_ns is None else margin_ns / number
 
 
 def _by_line(tables, top):
@@ -119,7 +112,7 @@ def _of_whole(tables, notes):
 def functions(tables, sites, top, sort='self'):
     """The Table of functions with their calls, beside their time."""
     own = tables.own
-    rows = _function_rows(tables, sites)
+    rows = function_calls.rows(tables, sites.precision)
     rows.sort(key=_RANKS[sort])
     value_type = tables.value_types[own]
     suffix = '_ns' if value_type.unit == 'nanoseconds' else ''
@@ -142,8 +135,8 @@ def functions(tables, sites, top, sort='self'):
         Column('total_share', 'share', 'share'),
         *place_columns('function'), Column('first_line', '', 'count', 'data')]
     total = tables.totals[own] or 1
-    cells = [(row.calls_text, row.calls, row.outermost, row.resumes,
-              row.deepest, row.per_call_text, row.per_call_ns, row.margin_ns,
+    cells = [(_calls_text(row), row.calls, row.outermost, row.resumes,
+              row.deepest, _each_text(row), row.each_ns, row.margin_ns,
               row.self, row.cum, row.cum / total,
               *place_cells(row.function, 0), row.function.first_line)
              for row in shown]
@@ -157,11 +150,25 @@ def functions(tables, sites, top, sort='self'):
         notes.append('resumes: went on after a yield or an await')
     if any([(row.deepest or 0) > 1 for row in shown]):
         notes.append('deepest: most calls of it on one stack at a time')
-    if any([row.per_call_text[:1] == '<' for row in shown]):
-        notes.append(f'<: no sample, so less than {_SAMPLES} periods in all')
+    if any([row.least_ns for row in shown]):
+        notes.append(f'<: no sample, so less than {SAMPLES} periods in all')
+    if any([row.is_rough for row in shown]):
+        notes.append('~: counting took more than a quarter of its time')
     return Table('functions', f'Functions by {_TITLES[sort]}', columns, cells,
                  value_type=value_type, notes=_of_whole(tables, notes),
                  more=(len(rows) - len(shown), 'function'))
+
+
+def _calls_text(row):
+    if row.calls is None or row.calls == row.outermost:
+        return '' if row.calls is None else f'{row.calls:,}'
+    return f'{row.calls:,}/{row.outermost:,}'
+
+
+def _each_text(row):
+    if row.each_ns is None:
+        return f'< {brief(row.least_ns)}' if row.least_ns else ''
+    return '~' * row.is_rough + brief(row.each_ns)
 
 
 _TITLES = {'self': 'self time', 'cum': 'total time', 'calls': 'calls',
@@ -170,73 +177,50 @@ _RANKS = {
     'self': lambda row: (-row.self, -row.cum, *row.rank),
     'cum': lambda row: (-row.cum, -row.self, *row.rank),
     'calls': lambda row: (-(row.calls or 0), -row.cum, *row.rank),
-    'per-call': lambda row: (-(row.per_call_ns or 0), -row.cum, *row.rank)}
+    'per-call': lambda row: (-(row.each_ns or 0), -row.cum, *row.rank)}
 
 
-class _Row:
-    """A function that was sampled, counted or both."""
-
-    def __init__(self, function):
-        self.function = function
-        self.calls = self.outermost = self.resumes = self.deepest = None
-        self.self = self.cum = 0
-        self.calls_text = self.per_call_text = ''
-        self.per_call_ns = self.margin_ns = None
-        self.rank = function.name, function.filename, function.first_line
-
-    def count(self, counted):
-        self.calls, self.outermost = counted.calls, counted.outermost
-        self.resumes = counted.resumes or None
-        self.deepest = counted.deepest or None
-        self.calls_text = f'{self.calls:,}' + (
-            '' if self.calls == self.outermost else f'/{self.outermost:,}')
-
-    def measure(self, period_ns, sites, records):
-        """Work out what a call takes; *period_ns* is None if it is no time."""
-        if period_ns is None or not self.outermost:
-            return
-        self.per_call_ns, self.margin_ns = _each(self.cum, self.outermost,
-                                                 sites, records)
-        if self.per_call_ns is not None:
-            self.per_call_text = brief(self.per_call_ns)
-        elif period_ns:
-            least_ns = _SAMPLES * period_ns / self.outermost
-            self.per_call_text = f'< {brief(least_ns)}'
-
-
-def _function_rows(tables, sites):
+def neighbours(tables, sites, top, names, wanted, are_callers):
+    """The Table of lines that call functions that match, or are called by."""
+    rows = call_sites.rows(tables, wanted, are_callers)
     own = tables.own
-    rows = {}
-    records = {}
-    for function, its in by_function.running_records(tables).items():
-        records[place_key(function)] = its[1]
-    for sampled in by_function.functions(tables):
-        row = rows.setdefault(place_key(sampled.function),
-                              _Row(sampled.function))
-        row.self += sampled.self_values[own]
-        row.cum += sampled.cum_values[own]
-    for function, counted in counts.by_function(tables.counts).items():
-        rows.setdefault(place_key(function), _Row(function)).count(counted)
-    period_ns = None
-    if tables.value_types[own].unit == 'nanoseconds':
-        period_ns = 1e9 / tables.rate_hz if tables.rate_hz else 0
-    for key, row in rows.items():
-        row.measure(period_ns, sites, records.get(key, 0))
-    return list(rows.values())
-
-
-def of_callers(tables, wanted, are_callers):
-    """Return {function of the other end, by place_key(): (calls, Function)}
-    of the calls of, or by, functions that *wanted*() holds for; None: calls
-    were not counted."""
-    if tables.counts is None or not tables.counts.has_calls:
-        return None
-    found = {}
-    for row in tables.counts.calls:
-        its, other = row.callee, row.caller
-        if not are_callers:
-            its, other = row.caller, row.callee
-        if its is not None and wanted(its):
-            key = place_key(other)
-            found[key] = found.get(key, (0, other))[0] + row.calls, other
-    return found
+    value_type = tables.value_types[own]
+    suffix = '_ns' if value_type.unit == 'nanoseconds' else ''
+    total = sum([row.value for row in rows])
+    all_calls = sum([row.calls or 0 for row in rows])
+    outermost = sum([its.calls for its in counts.by_function(
+        tables.counts).values() if wanted.search(its.callee.name)])
+    margin = 'both' if suffix and sites.precision.is_known else 'data'
+    of_calls = (
+        [Column('of_calls', 'of calls', 'share')] if are_callers
+        else [Column('a_call', 'a call', 'word')])
+    columns = [
+        Column('calls', 'calls', 'count'), *of_calls,
+        Column(f'cum{suffix}', 'time', 'value'),
+        Column('share', 'of time', 'share', 'both' if are_callers else 'data'),
+        Column('per_call_ns', 'per call', 'time',
+               'both' if suffix else 'data'),
+        Column('per_call_ns_margin', _MARGIN, 'time', margin),
+        *([] if are_callers else [Column('callee', 'callee', 'name')]),
+        *place_columns('called at')]
+    cells = []
+    for row in rows[:top]:
+        each_ns, margin_ns = each(row.value if suffix else 0, row.calls,
+                                  sites.precision, row.records)
+        part = None
+        if row.calls is not None:
+            part = (row.calls / (all_calls or 1) if are_callers
+                    else f'{row.calls / (outermost or 1):,.1f}')
+        cells.append((
+            row.calls, part, row.value, row.value / (total or 1), each_ns,
+            margin_ns, *([] if are_callers else [_name(row.callee)]),
+            *(place_cells(row.caller, row.line) if row.caller is not None
+              else (('', _NO_CALLER), _NO_CALLER, '', 0, ''))))
+    of_all = names[0] if len(names) == 1 else counted(len(names), 'function')
+    what = 'Callers' if are_callers else 'Callees'
+    notes = ['calls are counted, time is sampled: neither is computed from '
+             'the other', *_not_counted(tables)]
+    return Table(what.lower(), f'{what} of {of_all}: {all_calls:,} calls, '
+                 f'{brief_amount(total, value_type)}', columns, cells,
+                 value_type=value_type, notes=_of_whole(tables, notes),
+                 more=(len(rows) - len(cells), 'line'))

@@ -31,7 +31,8 @@ export function drawHead(app: App): void {
     h('span', {class: changes === null ? 'opt ph' : 'opt'},
       plural(doc.n_samples, 'sample')),
     h('button', {type: 'button', class: isGood ? 'q ph' : 'q poor ph',
-      'data-tip': quality.texts.join(' '), onclick: () => showQuality(app)},
+      'data-tip': [...quality.texts, doc.calls?.text ?? ''].join(' ').trim(),
+      onclick: () => showQuality(app)},
     isGood ? 'Quality good' : `Quality: ${quality.word}`));
 }
 

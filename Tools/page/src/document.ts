@@ -71,6 +71,29 @@ export interface Change {
   readonly place: number;
 }
 
+/** Exact calls, beside the time of samples. */
+export interface Calls {
+  readonly mode: string;
+  /** What the head says of them. */
+  readonly text: string;
+  /** Of a line: its function, how many calls it made and its function had,
+   * and what it called: name, from there, from all lines. */
+  readonly lines: readonly (readonly [
+    number, number, number, number,
+    readonly (readonly [string, number, number])[]])[];
+  readonly queries: readonly {
+    readonly route: string;
+    readonly place: number;
+    readonly name: string;
+    readonly what: string;
+    readonly calls: number;
+    readonly per: number;
+    readonly waited_ns: number;
+    readonly ns: number;
+    readonly text: string;
+  }[];
+}
+
 interface Side {
   readonly runs: number;
   readonly duration_ns: number;
@@ -145,6 +168,7 @@ export interface Facts {
     readonly rows: readonly Await[];
     readonly left_out: readonly (readonly [string, number])[];
   } | null;
+  readonly calls: Calls | null;
   readonly timeline: {
     readonly resolution_ns: number; readonly is_stale: boolean;
   } | null;

@@ -6,12 +6,14 @@ import {nothingLeft} from './chrome';
 import {h, head, link, stacked, withCode} from './dom';
 import {addAt, addTo, finder, greatest, type Row} from './model';
 import {sourcePanel} from './source';
-import {heading, percent, plural} from './words';
+import {count, heading, percent, plural} from './words';
 
 // Rows with less are one row; as many are drawn at a time.
 const LEAST_SHARE = 0.005;
 const AT_A_TIME = 200;
 const WIDE_PX = 1180;
+// There is no column of calls on narrower screens.
+const NARROW_PX = 1020;
 const MOST_NAMES = 4;
 
 export const mine: View = {
@@ -25,6 +27,10 @@ export const mine: View = {
 function draw(app: App, place: HTMLElement): void {
   const {model, query} = app;
   const rows = model.rows(app.weights);
+  if (query.sort === 'calls') {
+    rows.sort((a, b) => (model.callsAt(b.place)?.calls ?? 0) -
+      (model.callsAt(a.place)?.calls ?? 0));
+  }
   const total = app.sum.total;
   if (!rows.length) {
     place.replaceChildren(nothing(app));
@@ -39,19 +45,21 @@ function draw(app: App, place: HTMLElement): void {
   const chosen = query.line
     ? rows.find((row) => model.placeKey(row.place) === query.line) : undefined;
   const isBeside = chosen !== undefined && innerWidth >= WIDE_PX;
-  const table = tableOf(app, total, isBeside);
+  const hasCalls = model.hasCalls && !isBeside && innerWidth > NARROW_PX;
+  const nColumns = (isBeside ? 4 : 5) + Number(hasCalls);
+  const table = tableOf(app, total, isBeside, hasCalls);
   const most = rows.reduce((max, row) => Math.max(max, row.total), 0);
   const body = table.tBodies[0]!;
   const fill = (from: number): void => {
     for (const row of shown.slice(from, from + AT_A_TIME)) {
-      body.append(rowOf(app, row, most, total, isBeside));
+      body.append(rowOf(app, row, most, total, isBeside, hasCalls));
       if (row === chosen && !isBeside) {
         body.append(h('tr', {class: 'unfold'},
-          h('td', {colspan: 5}, sourcePanel(app, row))));
+          h('td', {colspan: nColumns}, sourcePanel(app, row))));
       }
     }
     if (from + AT_A_TIME < shown.length) {
-      const more = h('tr', {class: 'rest'}, h('td', {colspan: 5}, link(
+      const more = h('tr', {class: 'rest'}, h('td', {colspan: nColumns}, link(
         `Show ${plural(shown.length - from - AT_A_TIME, 'more line')}`,
         () => {
           more.remove();
@@ -61,12 +69,11 @@ function draw(app: App, place: HTMLElement): void {
       body.append(more);
     }
   };
-  const nColumns = isBeside ? 4 : 5;
   const addRest = () => {
     body.querySelectorAll('.end').forEach((row) => row.remove());
     body.append(...restRows(app, found.length - shown.length,
       found.filter((row) => !shown.includes(row)),
-      query.q ? [] : outside, most, total, nColumns));
+      query.q ? [] : outside, most, total, nColumns, hasCalls));
   };
   fill(0);
   addRest();
@@ -128,17 +135,32 @@ function textOf(app: App, row: Row): string {
     sourceOf(app, row), row.called].join(' ');
 }
 
-function tableOf(app: App, total: number, isBeside: boolean):
-  HTMLTableElement {
+const CALLS_TIP = 'How often this line called a function, counted, not ' +
+  'sampled. Calls of C functions are counted with calls=all.';
+const OF_ALL_TIP = 'Calls are of the whole recording, they do not follow ' +
+  'this filter.';
+
+/** Whether only a part of the recording is shown, but calls of all of it. */
+function isPart({query}: App): boolean {
+  return Boolean(query.state || query.time || query.label);
+}
+
+function tableOf(app: App, total: number, isBeside: boolean,
+  hasCalls: boolean): HTMLTableElement {
   const what = app.model.doc.is_mine === true ? 'Line of my code' : 'Line';
   return h('table', {class: 'rows stack fix', 'aria-label': what},
-    h('colgroup', {}, ...(isBeside ? ['76px', '82px', '160px', '']
-      : ['76px', '82px', '22%', '', '26%']).map((width) => h('col',
+    h('colgroup', {}, ...(isBeside ? ['76px', '82px', '160px', ''] : ['76px',
+      '82px', ...(hasCalls ? ['84px'] : []), '22%', '', '26%']).map((width) => h('col',
       width ? {'style.width': width} : {}))),
     h('thead', {}, h('tr', {},
       head('Share', `Of the ${app.said(total)} that are shown.`, 'r'),
       head(heading(app.model.doc.value), 'Of all threads together, at this ' +
         'line and in what it called that is not yours.', 'r'),
+      hasCalls ? h('th', {scope: 'col', class: 'r', 'data-tip': isPart(app)
+        ? OF_ALL_TIP : CALLS_TIP, 'aria-sort': app.query.sort === 'calls'
+        ? 'descending' : 'none'}, link('Calls', () => app.ask({
+        sort: app.query.sort === 'calls' ? 'time' : 'calls'}),
+      {'data-key': 'sort calls'})) : null,
       head('What it was doing', 'Coloured by state, as in the bar on top.'),
       head(what, 'The innermost line of yours on the stack.'),
       isBeside ? null : head('In', 'The library that the line called … and ' +
@@ -147,38 +169,45 @@ function tableOf(app: App, total: number, isBeside: boolean):
 }
 
 function rowOf(app: App, row: Row, most: number, total: number,
-  isBeside: boolean): HTMLElement {
+  isBeside: boolean, hasCalls: boolean): HTMLElement {
   const {model, query} = app;
   const name = model.placeName(row.place);
   const key = model.placeKey(row.place);
+  const calls = model.callsAt(row.place)?.calls;
   const choose = () => app.ask({line: query.line === key ? '' : key});
   return h('tr', {
     tabindex: 0, 'data-key': key, onclick: choose,
     'aria-selected': String(query.line === key)},
   h('td', {class: 'r share'}, percent(row.total, total)),
   h('td', {class: 'r'}, app.amount(row.total, total)),
+  hasCalls ? h('td', {class: `r ${isPart(app) ? 'm3' : 'm2'}`},
+    calls ? count(calls) : '') : null,
   h('td', {class: 'bars'}, bar(app, parts(app, row), most)),
   h('td', {class: 'key cut'},
     h('div', {class: 'where'}, h('span', {class: 'f'}, name),
       h('span', {class: 'fn'}, model.functionName(row.place)),
       isBeside && row.called ? h('span', {class: 'to'}, '→ ',
         h('b', {}, row.called)) : null),
-    h('code', {class: 'src'}, sourceOf(app, row))),
+    h('code', {class: 'src'}, sourceOf(app, row)),
+    calls && !hasCalls && !isBeside
+      ? h('span', {class: 'm2'}, plural(calls, 'call')) : null),
   isBeside ? null : h('td', {class: 'in wide'}, row.called
     ? h('span', {class: 'l', title: row.called}, row.called)
     : h('span', {class: 'm3'}, 'itself')));
 }
 
 function restRows(app: App, nSmall: number, small: readonly Row[],
-  outside: readonly Row[], most: number, total: number,
-  nColumns: number): HTMLElement[] {
+  outside: readonly Row[], most: number, total: number, nColumns: number,
+  hasCalls: boolean): HTMLElement[] {
   const found: HTMLElement[] = [];
   const add = (sum: Row, ...content: (Node | string)[]) => found.push(
     h('tr', {class: 'rest end'},
       h('td', {class: 'r'}, percent(sum.total, total)),
       h('td', {class: 'r'}, app.amount(sum.total, total)),
+      hasCalls ? h('td') : null,
       h('td', {class: 'bars'}, bar(app, parts(app, sum), most)),
-      h('td', {class: 'key', colspan: nColumns - 3}, ...content)));
+      h('td', {class: 'key', colspan: nColumns - 3 - Number(hasCalls)},
+        ...content)));
   if (app.query.all || nSmall) {
     const sum: Row = {...app.model.newSum(), place: 0, called: ''};
     small.forEach((row) => addTo(sum, row));

@@ -26,8 +26,16 @@ export interface Row extends Sum {
   called: string;
 }
 
+/** What a line called: how often, in how many calls of its function, and
+ * each callee, with its calls of all lines. */
+export interface LineCalls {
+  readonly calls: number;
+  readonly ofFunction: number;
+  readonly callees: readonly (readonly [string, number, number])[];
+}
+
 /** What is not code of mine. */
-const OUTSIDE = -1, IMPORTS = -2;
+const OUTSIDE = -1, IMPORTS = -2, COUNTING = -3;
 /** States in which no line is to blame. */
 const NOWHERE = new Set(['lost', 'unsampled', 'custom']);
 // As in the report: of the time of a line, a callee with less is not named,
@@ -49,6 +57,7 @@ export class Model {
   readonly pathPlaces: ArrayLike<number>;
   readonly places: Uint32Array;
   readonly #isNowhere: boolean[];
+  readonly #calls: ReadonlyMap<string, LineCalls>;
   #known = new Map<string, Float64Array>();
 
   constructor(readonly doc: Document) {
@@ -60,6 +69,9 @@ export class Model {
     this.#shared = new Set(doc.places.function.map(
       (_, place) => this.placeName(place)).filter((name) => (
       seen.has(name) || !seen.add(name))));
+    this.#calls = new Map((doc.calls?.lines ?? []).map(
+      ([number, line, calls, ofFunction, callees]) => [
+        `${number}:${line}`, {calls, ofFunction, callees}]));
     this.#values = doc.column('sample_value');
     this.#idle = doc.states.indexOf('idle');
     this.states = doc.column('sample_state');
@@ -276,6 +288,20 @@ export class Model {
       ? this.placeName(holder.place) : `outside my code (${holder.name})`;
   }
 
+  /** What a line called itself; undefined: nothing, or it was not counted. */
+  callsOf(number: number, line: number): LineCalls | undefined {
+    return this.#calls.get(`${number}:${line}`);
+  }
+
+  callsAt(place: number): LineCalls | undefined {
+    const {function: functions, line} = this.doc.places;
+    return this.callsOf(functions[place]!, line[place]!);
+  }
+
+  get hasCalls(): boolean {
+    return this.#calls.size > 0;
+  }
+
   /** 'orders.py:62'. */
   placeName(place: number): string {
     const {function: functions, line: lines} = this.doc.places;
@@ -285,6 +311,9 @@ export class Model {
     }
     if (number === IMPORTS) {
       return 'Imports';
+    }
+    if (number === COUNTING) {
+      return 'Counting calls';
     }
     const file = this.doc.functions.file[number]!;
     return file < 0 ? this.names[number]!

@@ -20,6 +20,8 @@ export interface Query extends Selection {
   /** Whether small rows are shown, too. */
   readonly all: boolean;
   readonly lanes: 'thread' | 'route';
+  /** What lines are sorted by. */
+  readonly sort: 'time' | 'calls';
   /** The request whose times are shown, and from which time on they are slow;
    * 0: the slowest 1 %. */
   readonly slow: string;
@@ -34,7 +36,7 @@ export function initial(doc: Document): Query {
   return {
     view: doc.changes ? 'diff' : 'mine', state: '', time: null, label: null,
     idle: false, q: '', line: '', colour: 'package', flip: false, fold: false,
-    all: false, slow: '', from: 0, side: 'after', waits: '',
+    all: false, slow: '', from: 0, side: 'after', waits: '', sort: 'time',
     lanes: doc.route < 0 ? 'thread' : 'route'};
 }
 
@@ -42,8 +44,8 @@ export function initial(doc: Document): Query {
 export function toAddress(query: Query, doc: Document): string {
   const parts = new URLSearchParams();
   const first = initial(doc);
-  for (const name of ['view', 'state', 'q', 'line', 'colour', 'lanes', 'slow',
-    'side', 'waits'] as const) {
+  for (const name of ['view', 'state', 'q', 'line', 'colour', 'lanes', 'sort',
+    'slow', 'side', 'waits'] as const) {
     if (query[name] !== first[name]) {
       parts.set(name, query[name]);
     }
@@ -90,6 +92,7 @@ export function fromAddress(text: string, doc: Document): Query {
     fold: parts.get('fold') === '1',
     all: parts.get('all') === '1',
     lanes: one('lanes', ['thread', 'route'], first.lanes),
+    sort: one('sort', ['time', 'calls'], first.sort),
     slow: parts.get('slow') ?? '',
     from: Math.max(0, Number(parts.get('from')) || 0),
     waits: one('waits', ['threads', 'tasks'], first.waits),
@@ -118,6 +121,9 @@ export function command(query: Query, doc: Document): string {
   }
   if (query.view === 'waits') {
     words.push('--waits', ...query.waits === 'tasks' ? ['--tasks'] : []);
+  }
+  if (query.sort === 'calls') {
+    words.push('--functions', '--sort', 'calls');
   }
   if (query.idle) {
     words.push('--idle');

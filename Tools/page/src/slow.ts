@@ -100,6 +100,7 @@ function draw(app: App, place: HTMLElement): void {
     lead(app, route, name, slowest, others),
     h('div', {class: 'two slow2'}, h('div', {}, routes(app, rows, route)),
       histogram(app, route, from, name, slowest.count)),
+    ...queriesOf(app, route),
     ...slowest.count && others.count
       ? [compared(app, route, name, slowest, others)] : [],
     h('p', {}, link(`Show only ${route.value} in all views`, () => app.show(
@@ -160,6 +161,32 @@ function awaits(app: App, route: Route, {kind, what, place}: Await):
   return [kind, states.length ? ': ' : '', states.slice(0, MOST_BY).map(
     ([state, ns]) => `${STATES[state as keyof typeof STATES]?.name ?? state} ` +
       percent(ns, total)).join(', ')];
+}
+
+/** What a request asks a service, a disk or the system for. */
+function queriesOf(app: App, route: Route): Node[] {
+  const rows = (app.model.doc.calls?.queries ?? []).filter(
+    (row) => row.route === route.value);
+  if (!rows.length) {
+    return [];
+  }
+  return [h('p', {class: 'lead'}, `${rows[0]!.text} at ${rows[0]!.name}.`),
+    stacked(h('table', {class: 'rows stack', 'aria-label': 'Queries'},
+      h('thead', {}, h('tr', {},
+        head('Line', 'The innermost line of yours that asked.'),
+        head('Calls', 'Counted, not sampled.', 'r'),
+        head('A request', 'Calls by the number of requests.', 'r'),
+        head('Waited', 'Of the time beside.', 'r'),
+        head('Time', 'Of the line for this route, by samples, with all that ' +
+          'it calls.', 'r'), head('What'))),
+      h('tbody', {}, ...rows.map((row) => h('tr', {},
+        h('td', {class: 'key where'}, row.place < 0 ? row.name
+          : lineButton(app, row.place)),
+        h('td', {class: 'r'}, count(row.calls)),
+        h('td', {class: 'r'}, row.per ? row.per.toFixed(1) : ''),
+        h('td', {class: 'r'}, app.amount(row.waited_ns, row.ns)),
+        h('td', {class: 'r'}, app.amount(row.ns)),
+        h('td', {}, row.what))))))];
 }
 
 function routes(app: App, rows: readonly Route[], chosen: Route):

@@ -5,7 +5,7 @@ import {bar, inWords, parts} from './bars';
 import {h, link} from './dom';
 import type {Document} from './document';
 import {addAt, greatest, type Row} from './model';
-import {percent} from './words';
+import {count, percent, plural} from './words';
 
 interface Text {
   readonly name: string;
@@ -69,12 +69,32 @@ export function sourcePanel(app: App, row: Row): HTMLElement {
       h('span', {class: 'acts'}, ...actions(app, row),
         h('button', {type: 'button', class: 'close', 'aria-label': 'Close',
           onclick: () => app.ask({line: ''})}, '×'))),
-    h('div', {class: 'sum'}, number < 0 ? 'This ' : `Line ${line} `, 'took ',
+    h('div', {class: 'sum'}, number < 0 ? 'This ' : `Line ${line} `,
+      ...madeCalls(app, row.place), 'took ',
       h('b', {}, app.amount(row.total)), `: ${inWords(parts(app, row))}.`,
       waitsFor(app, row.place)),
     text === null || Object.keys(text.lines).length === 0
       ? h('p', {class: 'sum'}, ...why(app, text, number))
-      : code(app, number, line, text));
+      : code(app, number, line, text),
+    callees(app, row.place));
+}
+
+/** 'made 48,000 calls, 120.0 a call of orders, and '. */
+function madeCalls({model}: App, place: number): (Node | string)[] {
+  const its = model.callsAt(place);
+  return its === undefined ? [] : ['made ', h('b', {},
+    plural(its.calls, 'call')), its.ofFunction > 1
+    ? `, ${(its.calls / its.ofFunction).toFixed(1)} a call of ` +
+      model.functionName(place) : '', ', and '];
+}
+
+function callees({model}: App, place: number): HTMLElement | null {
+  const its = model.callsAt(place);
+  return its === undefined ? null : h('div', {class: 'sum'},
+    h('b', {}, 'Calls of this line'), ...its.callees.map(
+      ([name, calls, ofAll]) => h('div', {}, `${count(calls)} `,
+        h('code', {}, name), ofAll > calls
+          ? h('span', {class: 'm3'}, ` of ${count(ofAll)} in all`) : null)));
 }
 
 function why(app: App, text: Text | null, number: number): string[] {
@@ -132,6 +152,11 @@ function waitsFor(app: App, place: number): string {
   return named.length ? ` It waits for: ${named.join(', ')}.` : '';
 }
 
+function callsText({model}: App, number: number, line: number): string {
+  const its = model.callsOf(number, line);
+  return its === undefined ? '' : count(its.calls);
+}
+
 function code(app: App, number: number, line: number,
   text: Text): HTMLElement {
   const sums = app.model.lineSums(number, app.weights);
@@ -141,7 +166,8 @@ function code(app: App, number: number, line: number,
   const chosen = all.indexOf(line);
   const shown = all.length > 2 * AROUND
     ? all.slice(Math.max(0, chosen - AROUND), chosen + AROUND) : all;
-  const body = h('div', {class: 'code'});
+  const {hasCalls} = app.model;
+  const body = h('div', {class: hasCalls ? 'code calls' : 'code'});
   const fill = (numbers: readonly number[]) => {
     body.replaceChildren(...numbers.map((its) => {
       const sum = sums.get(its);
@@ -149,6 +175,8 @@ function code(app: App, number: number, line: number,
         h('span', {class: 't', title: sum
           ? percent(sum.total, total) : null}, sum
           ? app.amount(sum.total, most) : ''),
+        hasCalls ? h('span', {class: 't m2'}, callsText(app, number, its))
+          : null,
         sum ? bar(app, parts(app, sum), most) : h('span'),
         h('span', {class: 'no'}, String(its)),
         h('pre', {}, text.lines[String(its)]!));

@@ -4,7 +4,7 @@ This file owns which facts of a Difference are in the document of a page.  It
 must not compute any.
 """
 
-from profile_sampling._data.by_site import IMPORTS, OUTSIDE
+from profile_sampling._data.by_site import NO_LINES
 from profile_sampling._data.diff import LINE
 from profile_sampling._formats import changes as words_of
 from profile_sampling._formats.json_text import known_text
@@ -45,7 +45,7 @@ def _amounts(row):
 def _place(row, columns, lines, is_by_line):
     function = row.function
     # Rows that are on no line have no function, but a name.
-    place = {OUTSIDE.name: OUTSIDE, IMPORTS.name: IMPORTS}.get(
+    place = {its.name: its for its in NO_LINES}.get(
         row.name) if function is None else function
     text = {} if function is None else lines.get(
         (known_text(function.name), known_text(function.filename),

@@ -9,12 +9,14 @@ columns, each at a multiple of eight after that; all little endian.
 """
 
 from profile_sampling._data import by_imports, keys, origins
-from profile_sampling._data.by_site import IMPORTS, OUTSIDE, sites_of
+from profile_sampling._data.by_site import (
+    COUNTING_CALLS, IMPORTS, OUTSIDE, sites_of)
 from profile_sampling._data.on_clocks import on_clocks
 from profile_sampling._data.values import COUNT, STATES
 from profile_sampling._formats import header, json_text
 from profile_sampling._formats.findings import findings
-from profile_sampling._formats.page import cards, compared, requests, words
+from profile_sampling._formats.page import (
+    calls, cards, compared, requests, words)
 from profile_sampling._formats.page.columns import Columns
 from profile_sampling._formats.pprof import writer
 
@@ -25,7 +27,7 @@ _LENGTH_BYTES, _ALIGNED = 4, 8
 _KINDS = {'python': 0, 'C': 1}
 _OTHER_KIND = 2
 # What stands for the function of a place that has none.
-_NO_FUNCTION = {OUTSIDE: -1, None: -1, IMPORTS: -2}
+_NO_FUNCTION = {OUTSIDE: -1, None: -1, IMPORTS: -2, COUNTING_CALLS: -3}
 _ORIGINS = (origins.MINE, origins.PACKAGES, origins.STDLIB, None)
 
 
@@ -47,6 +49,7 @@ def document(tables, mine=(), all=False, *, changes=None,
                  'cards': cards.cards(sites, found, columns),
                  'requests': requests.requests(tables, sites, columns.places),
                  'awaited': requests.awaited(tables, sites, columns.places),
+                 'calls': calls.calls(tables, sites, columns),
                  'imports': [(row.package, row.ns) for row in
                              by_imports.rows(sites.tables, sites.mine)],
                  'changes': None if changes is None else compared.changes(

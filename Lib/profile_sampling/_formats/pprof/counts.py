@@ -6,7 +6,7 @@ damage.  It must not know what they are for.
 A comment they are, and no values of samples, because viewers would add them to
 those of whole stacks.  The text is
 
-    # calls 1 MODE LOST COST SIZE KIND DATA
+    # calls 2 MODE LOST COST COST SIZE KIND DATA
 
 and DATA has lines of fields between tabs, first the functions and then, after
 an empty line, the counts:
@@ -14,7 +14,7 @@ an empty line, the counts:
     KIND LINE MODULE QUALNAME FILE
     CALLER LINE CALLEE CALLS RECURSIVE RESUMES RECURSIVE DEEPEST [ROUTE]
 
-CALLER and CALLEE are numbers of functions from 1; 0 is none.  With a ROUTE,
+The two of COST are of functions in Python and in C; CALLER and CALLEE are numbers of functions from 1; 0 is none.  With a ROUTE,
 which may be empty, it is a query.  Files that another tool has added up have
 a comment of each, which are added up here.
 """
@@ -26,7 +26,7 @@ from profile_sampling._formats.pprof import CALLS
 from profile_sampling._formats.pprof.lives import escaped, unescaped
 from profile_sampling._formats.pprof.packed import number, pack, unpack
 
-_VERSION = '1'
+_VERSION = '2'
 _WHAT = 'table of calls'
 # What a line takes as objects, for each of its bytes.
 _COST = 20
@@ -46,7 +46,8 @@ def comments(tables):
                       for fields in [*functions, (), *rows]])
     data = data.encode('utf-8', 'backslashreplace')
     yield ' '.join(['#', CALLS, _VERSION, counts.mode, str(counts.lost),
-                    str(counts.cost_ns), str(len(data)), *pack(data)])
+                    str(counts.python_cost_ns), str(counts.c_cost_ns),
+                    str(len(data)), *pack(data)])
 
 
 def _function_fields(function):
@@ -70,9 +71,9 @@ def read(texts, budget):
 
 def _read(text, budget):
     fields = text.split(' ')
-    if len(fields) != 7 or fields[0] != _VERSION:
+    if len(fields) != 8 or fields[0] != _VERSION:
         return None
-    _, mode, lost, cost_ns, size, kind, data = fields
+    _, mode, *numbers, size, kind, data = fields
     if mode not in MODES:
         raise _damaged(f'{mode[:40]!r} is no kind of calls')
     size = number(size, _WHAT)
@@ -84,7 +85,7 @@ def _read(text, budget):
     functions = [None, *map(_function, filter(None, functions.split('\n')))]
     return Counts(mode, tuple([_row(line.split('\t'), functions)
                                for line in filter(None, rows.split('\n'))]),
-                  number(lost, _WHAT), number(cost_ns, _WHAT))
+                  *[number(field, _WHAT) for field in numbers])
 
 
 def _function(line):

@@ -6,11 +6,14 @@ import shutil
 import subprocess
 import tempfile
 import unittest
+from types import SimpleNamespace
 
+from profile_sampling import Profile
 from profile_sampling._formats import callgrind as _callgrind
 
 from ..support import hard_profiles
 from ..support.builders import Builder, example
+from .test_count_tables import shop
 
 
 def written(builder):
@@ -95,8 +98,9 @@ class AnnotateTest(unittest.TestCase):
                  '--tree=calling', *options, path], stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE, text=True)
         self.assertEqual((result.returncode, result.stderr), (0, ''))
+        self.output = result.stdout
         row = re.compile(r'^ *([\d,]+|\.) (?:\( ?[\d.]+%\))? .*?'
-                         r' ([*>])  +(?:\S+?:|\?\?\?:)(.*?)(?: \(\d+x\))?'
+                         r' ([*>])  +(?:\S+?:|\?\?\?:)(.*?)(?: \([\d,]+x\))?'
                          r'(?: \[\])?$')
         functions, calls = {}, {}
         for line in result.stdout.splitlines():
@@ -127,6 +131,14 @@ class AnnotateTest(unittest.TestCase):
                 for row in profile.functions():
                     self.assertEqual(functions.get(row.function.name, 0),
                                      getattr(row, what), row.function.name)
+
+    def test_counted_calls(self):
+        profile = Profile._from_tables(shop())
+        _, _, calls = self.annotated(SimpleNamespace(profile=lambda: profile))
+        self.assertEqual(calls, {('shop.orders', 'sql.first'): 900_000_000,
+                                 ('shop.orders', 'shop.price'): 100_000_000})
+        self.assertEqual(sorted(re.findall(r'(\w+) \(([\d,]+)x\)', self.output)),
+                         [('first', '4,800'), ('price', '57')])
 
     def test_recursion(self):
         _, functions, calls = self.annotated(hard_profiles.recursive(),

@@ -1,13 +1,16 @@
 """What reports say of exact calls and of queries, beside samples."""
 
+import io
 import json
 import unittest
 
+from profile_sampling import Profile
 from profile_sampling._data import diff
 from profile_sampling._data.by_site import sites_of
 from profile_sampling._data.counts import CallCount, Counts
 from profile_sampling._data.histogram import BITS, Histogram
 from profile_sampling._data.lives import Latency
+from profile_sampling._data.timeline import of_records
 from profile_sampling._data.values import Function
 from profile_sampling._formats import (
     callgrind, changes, pstats, tables_of, tables_of_code, tables_of_counts,
@@ -22,9 +25,9 @@ MS = 1_000_000
 
 
 def shop(mode='python', route='GET /orders', requests=40, queries=4800,
-         cost_ns=0):
+         cost_ns=0, **facts):
     """A service whose orders() asks a database at line 12."""
-    builder = Builder(duration_ns=10 ** 12)
+    builder = Builder(duration_ns=10 ** 12, **facts)
     builder.thread('MainThread')
     labels = {'route': route} if route else {}
     library = builder.function(
@@ -47,7 +50,7 @@ def shop(mode='python', route='GET /orders', requests=40, queries=4800,
                  CallCount(price, 20, Function(
                      'shop', 'is_eur', '/shop.py', 99, 'python'), None,
                      2000, 0, 0, 0, 1)]
-    builder.facts['counts'] = Counts(mode, tuple(rows), 0, cost_ns)
+    builder.facts['counts'] = Counts(mode, tuple(rows), 0, cost_ns, 0)
     if route:
         builder.facts['latencies'] = [Latency(
             'route', route, (), requests, 1250 * MS, 50 * MS,
@@ -128,8 +131,7 @@ class CallsTest(unittest.TestCase):
     def test_cost(self):
         report = text.render(shop(cost_ns=70 * MS), width=200)
         self.assertIn('6,890 calls of Python functions counted; counting took '
-                      '70.0ms of the times below, 7.0 % of the CPU time',
-                      report)
+                      '70.0ms, 7.0 % of the CPU time', report)
         self.assertNotIn('counting calls took', report)
         report = text.render(shop(cost_ns=120 * MS), width=200)
         self.assertIn('Quality: counting calls took 12.0 % of the CPU time',
@@ -159,11 +161,37 @@ class CallsTest(unittest.TestCase):
 
     def test_callers(self):
         tables = shop()
-        table = neighbours(tables, 30, 'is_eur|first', True)
+        table = neighbours(tables, sites_of(tables), 30, 'is_eur|first', True)
         self.assertEqual(
-            rows_of(table, 'calls', 'of_calls', 'cum_ns', 'function'),
-            [(4800, 4800 / 6800, 900 * MS, 'shop.orders'),
-             (2000, 2000 / 6800, 0, 'shop.price')])
+            rows_of(table, 'calls', 'of_calls', 'cum_ns', 'per_call_ns',
+                    'function', 'line'),
+            [(4800, 4800 / 6800, 900 * MS, 187500.0, 'shop.orders', 12),
+             (2000, 2000 / 6800, 0, None, 'shop.price', 20)])
+
+    def test_callers_are_told_apart_by_their_time(self):
+        builder = Builder(duration_ns=10 ** 12)
+        builder.sample('a.quick:3 C:map a.render:9', wall_ns=60 * MS)
+        builder.sample('a.slow:5 a.render:9 a.render:9', wall_ns=940 * MS)
+        function = {its.qualname: its for its
+                    in builder.profile()._tables.functions}
+        render = function['render']
+        builder.facts['counts'] = Counts('python', tuple([
+            CallCount(caller, line, render, None, calls, 0, 0, 0, 2)
+            for caller, line, calls in ((function['quick'], 3, 990),
+                                        (function['slow'], 5, 10),
+                                        (render, 9, 4), (None, 0, 1))]),
+            0, 0, 0)
+        tables = builder.profile()._tables
+        sites = sites_of(tables)
+        table = neighbours(tables, sites, 30, 'render', True)
+        self.assertEqual(
+            rows_of(table, 'calls', 'cum_ns', 'function', 'line'),
+            [(10, 940 * MS, 'a.slow', 5), (990, 60 * MS, 'a.quick', 3),
+             (4, 0, 'a.render', 9), (1, 0, '[no caller]', 0)])
+        table = neighbours(tables, sites, 30, 'slow', False)
+        self.assertEqual(
+            rows_of(table, 'calls', 'cum_ns', 'callee', 'line'),
+            [(10, 940 * MS, ('a', 'render'), 5)])
 
     def test_source(self):
         tables = shop()
@@ -177,6 +205,95 @@ class CallsTest(unittest.TestCase):
         for width in 60, 80, 200:
             for line in text.render(tables, width=width).splitlines():
                 self.assertLessEqual(len(line), width)
+
+
+class OftenTest(unittest.TestCase):
+
+    def texts(self, calls, callers=1, mine='/src/a.py'):
+        builder = Builder(duration_ns=10 ** 12)
+        builder.sample(['a.run:3', (builder.function('a', 'tiny', mine), 9)],
+                       wall_ns=100 * MS, count=1000)
+        builder.sample('a.run:4', wall_ns=900 * MS, count=9000)
+        functions = builder.profile()._tables.functions
+        run, tiny = [next(its for its in functions if its.qualname == name)
+                     for name in ('run', 'tiny')]
+        builder.facts['counts'] = Counts('python', tuple([
+            CallCount(run, 3 + number, tiny, None, calls // callers, 0, 0, 0,
+                      1) for number in range(callers)]), 0, 0, 0)
+        tables = builder.profile()._tables
+        return [finding.text for finding in findings(tables, sites_of(tables))
+                if finding.rule == 'often']
+
+    def test_said(self):
+        self.assertEqual(self.texts(200_000), [
+            'a.tiny is called 200,000 times, 100.0 % by a.run:3; one takes '
+            '0.5us, all 10.0 % of the time'])
+
+    def test_not_said(self):
+        for calls, callers, mine in (
+                (40_000, 1, '/src/a.py'),       # 2.5 us each
+                (200_000, 2, '/src/a.py'),      # by two lines
+                (200_000, 1, '/usr/lib/python3/dist-packages/a.py')):
+            self.assertEqual(self.texts(calls, callers, mine), [])
+
+
+class CountingCostTest(unittest.TestCase):
+    # 4,800 of the 6,897 calls and resumes are of first(), 57 of price().
+
+    def setUp(self):
+        self.tables = shop(cost_ns=68_970_000)
+
+    def values(self, tables):
+        return {row.function.name: row.sums.total
+                for row in sites_of(tables, everything=True).rows}
+
+    def test_of_lines(self):
+        self.assertEqual(self.values(shop()), {
+            'sql.first': 900 * MS, 'shop.price': 100 * MS})
+        # Nothing of is_eur(), which has no time.
+        expected = {'sql.first': 852 * MS, 'shop.price': 99_430_000,
+                    'Counting calls': 48_570_000}
+        for name, ns in self.values(self.tables).items():
+            self.assertAlmostEqual(ns, expected[name], delta=2, msg=name)
+        for name in 'wall_ns', 'cpu_ns', 'count':
+            self.assertEqual(self.tables.total(name), shop().total(name))
+
+    def test_of_lines_of_mine(self):
+        *_, last = sites_of(self.tables).rows
+        self.assertEqual(last.function.name, 'Counting calls')
+        self.assertIn('Counting calls', text.render(self.tables))
+
+    def test_no_more_than_a_line_has(self):
+        values = self.values(shop(cost_ns=10_000 * MS))
+        self.assertEqual(values['sql.first'], 0)
+        self.assertAlmostEqual(values['Counting calls'], 982_644_628, delta=2)
+
+    def test_once(self):
+        file = io.BytesIO()
+        Profile._from_tables(self.tables).save(file)
+        file.seek(0)
+        self.assertEqual(self.values(Profile.load(file)._tables),
+                         self.values(self.tables))
+
+    def test_time_line(self):
+        tables = shop(cost_ns=68_970_000, timeline=lambda _: of_records(
+            [(100 * MS * number, 0, 100, 100 * MS, 100 * MS)
+             for number in range(1, 10)]))
+        line = tables.timeline
+        self.assertFalse(line.is_stale)
+        self.assertEqual(sum(line.wall_ns), 900 * MS)
+        by_row = [0] * len(tables)
+        for row, ns in zip(line.sample, line.wall_ns):
+            by_row[row] += ns
+        walls = tables.value('wall_ns')
+        self.assertEqual(by_row[0], walls[0])
+        self.assertTrue(all([ns <= wall for ns, wall in zip(by_row, walls)]))
+
+    def test_rough(self):
+        table = tables_of.functions(
+            shop(cost_ns=800 * MS), sites_of(shop()), 30, 'calls')
+        self.assertIn(('sql.first', '~71.5us'), rows_of(
+            table, 'function', 'per_call_text'))
 
 
 class FilesTest(unittest.TestCase):
@@ -197,7 +314,7 @@ class FilesTest(unittest.TestCase):
         builder = Builder()
         builder.thread('MainThread')
         builder.sample('a.f:1 C:time.sleep', wall_ns=MS)
-        builder.facts['counts'] = Counts('python', (), 0, 0)
+        builder.facts['counts'] = Counts('python', (), 0, 0, 0)
         rows = pstats.stats(builder.profile()._tables)
         self.assertEqual({row[:2] for row in rows.values()}, {(0, 0)})
 

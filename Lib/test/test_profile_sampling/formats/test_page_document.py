@@ -15,6 +15,7 @@ from ..support.page_documents import document_of
 from ..support.pages import idle_threads
 from ..support.random_profiles import random_profile
 from ..support.timed import timed, with_records
+from .test_count_tables import shop
 
 MS = 1_000_000
 NOWHERE = 'lost', 'unsampled', 'custom'
@@ -412,6 +413,23 @@ class FactsTest(unittest.TestCase):
                              row['count'])
         part = document_of(profile.filter(state='running'))
         self.assertIsNone(part.requests)
+
+    def test_calls(self):
+        its = document_of(Profile._from_tables(shop()))
+        self.assertEqual([
+            (its.name(function), line, calls, of_function, callees)
+            for function, line, calls, of_function, callees
+            in its.calls['lines']], [
+                ('shop.orders', 12, 4800, 40, [['sql.first', 4800, 4800]]),
+                ('shop.orders', 14, 50, 40, [['shop.price', 50, 50]]),
+                ('shop.price', 20, 2000, 50, [['shop.is_eur', 2000, 2000]])])
+        query, = its.calls['queries']
+        self.assertEqual(its.place(query['place']), ('shop.orders', 12))
+        self.assertEqual((query['calls'], query['per'], query['ns'],
+                          query['text']),
+                         (4800, 120, 900 * MS, 'Each GET /orders runs 120 '
+                          'queries'))
+        self.assertIsNone(document_of(example().profile()).calls)
 
 
 class OtherProfilesTest(unittest.TestCase):

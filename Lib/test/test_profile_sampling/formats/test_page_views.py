@@ -7,7 +7,7 @@ import shlex
 import subprocess
 import sys
 
-from profile_sampling import ProfileDiff
+from profile_sampling import Profile, ProfileDiff
 from profile_sampling._data.by_site import sites_of
 from profile_sampling._formats import tables_of_waits
 
@@ -18,6 +18,7 @@ from ..support.builders import Builder, example
 from ..support.pages import BrowserTest, idle_threads
 from ..support.random_profiles import random_profile
 from ..support.timed import with_records
+from .test_count_tables import shop
 from .test_page_document import requests
 
 S = 1_000_000_000
@@ -181,6 +182,27 @@ class MyCodeTest(ViewTest):
         self.assertEqual(self.texts('.code .hot pre'), [texts[first + 1]])
         self.click('.panel .close')
         self.assertEqual(self.texts('.panel'), [])
+
+    def test_calls(self):
+        profile = Profile._from_tables(shop())
+        self.show(profile)
+        head = 'Calls'
+        self.assertIn(head, self.texts('#view thead th'))
+        self.assertEqual([row[2] for row in self.rows('Line of my code')][:2],
+                         ['4,800', '2,000'])
+        self.click('#view thead .link', 'Calls')
+        self.assertIn('sort=calls', self.driver.current_url)
+        self.click('#view tbody tr')
+        self.assertIn('Line 12 made 4,800 calls, 120.0 a call of orders, '
+                      'and took', self.text('.panel'))
+        self.assertIn('4,800 sql.first', self.text('.panel'))
+        self.show(profile, view='slow')
+        self.assertIn('Each GET /orders runs 120 queries at shop.orders:12.',
+                      self.text('#view'))
+        self.assertEqual([row[1:3] for row in self.rows('Queries')],
+                         [['4,800', '120.0']])
+        self.show(service().profile())
+        self.assertNotIn(head, self.texts('#view thead th'))
 
     def test_cards_lead_to_what_they_say(self):
         self.show(service().profile())

@@ -10,9 +10,11 @@ import sys
 import tempfile
 import unittest
 
+from profile_sampling import Profile
 
 from ..support import hard_profiles
 from ..support.builders import Builder, example
+from .test_count_tables import shop
 
 SECOND_NS = 1_000_000_000
 
@@ -187,3 +189,8 @@ class ViewersTest(PstatsTest):
         tree = json_stats(stats)
         self.assertEqual(tree['/src/json.py:1(load)']['children'],
                          {'/src/app.py:1(hook)': [700, 700, 0.7, 0.7]})
+        # Counted calls: all, and outermost ones.
+        Profile._from_tables(shop()).save(self.path)
+        rows = {row[-1]: row for row in table_rows(pstats.Stats(self.path))}
+        self.assertEqual(rows['/src/shop.py:1(price)'][:4],
+                         [['57/17', 57], '0.1', '0.001754', '0.1'])

@@ -167,7 +167,7 @@ class CallsTest(unittest.TestCase):
         self.assertEqual(lines[-1], '... 2,991 more rows')
 
     def test_callers_and_callees(self):
-        neighbours = tables_of_calls.neighbours
+        neighbours = with_sites(tables_of_calls.neighbours)
         self.assertEqual(shown(build(), neighbours, 9, '^a.f$', True), [
             'Callers of a.f, which have 800.0ms, 80.0 %',
             ' share  of all      cum  caller',

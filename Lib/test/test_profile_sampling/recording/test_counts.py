@@ -358,7 +358,7 @@ class ExactTest(SessionTest):
     def test_code_that_dies(self):
         # A function at the address of one that died has its own callers.
         def program():
-            for number in range(1000):
+            for number in range(10_000):
                 names = {}
                 exec(f'def f{number % 7}(): pass', names)
                 names[f'f{number % 7}']()
@@ -366,7 +366,7 @@ class ExactTest(SessionTest):
         self.assertEqual(
             {name: n for name, (n, *_) in found.items()
              if name[0] == 'f' and name[1:].isdigit()},
-            {f'f{rest}': len(range(rest, 1000, 7)) for rest in range(7)})
+            {f'f{rest}': len(range(rest, 10_000, 7)) for rest in range(7)})
 
     def test_callers_that_die(self):
         def program():

@@ -1,0 +1,110 @@
+"""What counting calls took, taken out of the lines that it was in.
+
+This file owns which samples have it in them, and where it goes: to stacks of
+one frame, COUNTING, so that sums stay as they are.  It must not know how
+counts come about.
+
+A function is counted in the function itself, a call of C code in the line that
+calls it.  Of its own samples each gives the same part of its time: no caller
+is favoured by how often it calls.
+"""
+
+from itertools import compress
+from struct import pack
+
+from profile_sampling._data import schema
+from profile_sampling._data.counts import place_key
+from profile_sampling._data.tables import (
+    FRAME_COLUMNS, NODE_COLUMNS, Tables, function_row, thread_row)
+from profile_sampling._data.values import COUNTING, CPU, DELAY, RUNNING
+
+# A part of a value is of so many.
+_WHOLE = 1 << 32
+
+
+def taken_out(tables):
+    """Return the same tables without what counting took."""
+    counts = tables.counts
+    parts = _parts(tables) if counts is not None and counts.cost_ns else {}
+    if not parts:
+        return tables
+    frame = len(tables.frames_view()) // FRAME_COLUMNS
+    node = len(tables.nodes_view()) // NODE_COLUMNS
+    columns = list(map(schema.column, tables.columns))
+    keys, values = (columns[:len(tables.schema.keys)],
+                    columns[len(tables.schema.keys):])
+    times = [its for its, value_type in zip(values, tables.value_types)
+             if value_type.unit == CPU.unit and value_type != DELAY]
+    rows = {}
+    for row, part in parts.items():
+        key = tuple([node if name == 'stack' else its[row] for name, its
+                     in zip(tables.schema.key_names, keys)])
+        if key not in rows:
+            rows[key] = len(keys[0])
+            for its, item in zip(columns, (*key, *[0] * len(values))):
+                its.append(item)
+        for its in times:
+            taken = its[row] * part // _WHOLE
+            its[row] -= taken
+            its[rows[key]] += taken
+        parts[row] = part, rows[key]
+    return Tables(tables.inherited() | {
+        'functions': [*map(function_row, tables.functions),
+                      function_row(COUNTING)],
+        'frames': tables.frames + pack('5i', len(tables.functions), 0, 0, -1,
+                                       0),
+        'nodes': tables.nodes + pack('2I', 0, frame),
+        'threads': list(map(thread_row, tables.threads)),
+        'labels': tables.labels, 'columns': columns,
+        'timeline': ((lambda _: tables.timeline.parted(parts, _WHOLE))
+                     if tables.has_timeline else None)})
+
+
+def without(tables):
+    """Return the tables without the samples of COUNTING, and what these are
+    of the values that the profile is about."""
+    frames, (_, of_nodes) = tables.frame_functions(), tables.tree()
+    is_counting = [bool(node) and tables.functions[frames[of_nodes[node]]]
+                   == COUNTING for node in tables.column('stack')]
+    if not any(is_counting):
+        return tables, 0
+    return (tables.with_samples([row for row, its in enumerate(is_counting)
+                                 if not its]),
+            sum(compress(tables.own_column, is_counting)))
+
+
+def _parts(tables):
+    """Return {number of a sample: how much of it was counting}."""
+    costs = _costs(tables.counts)
+    functions = list(map(place_key, tables.functions))
+    frames, nodes = tables.frames_view(), tables.nodes_view()
+    keys, sums = {}, {}
+    for row, (node, state, ns) in enumerate(zip(
+            tables.column('stack'), tables.column('state'),
+            tables.value(CPU.name))):
+        if state != RUNNING or not node:
+            continue
+        place = FRAME_COLUMNS * nodes[NODE_COLUMNS * node + 1]
+        function = functions[frames[place]]
+        for key in function, (function, frames[place + 1]):
+            if key in costs and ns:
+                sums[key] = sums.get(key, 0) + ns
+                keys.setdefault(row, []).append(key)
+    return {row: min(_WHOLE, sum([_WHOLE * costs[key] // sums[key]
+                                  for key in its]))
+            for row, its in keys.items()}
+
+
+def _costs(counts):
+    """Return what counting took of functions and of lines, by their keys."""
+    found = {}
+    calls = counts.calls
+    for row, ns in zip(calls, counts.costs_of(calls)):
+        if row.callee.kind == 'python':
+            key = place_key(row.callee)
+        elif row.caller is not None:
+            key = place_key(row.caller), row.line
+        else:
+            continue
+        found[key] = found.get(key, 0) + ns
+    return found
