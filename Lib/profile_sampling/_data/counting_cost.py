@@ -12,7 +12,7 @@ is favoured by how often it calls.
 from itertools import compress
 from struct import pack
 
-from profile_sampling._data import schema
+from profile_sampling._data import schema, timeline
 from profile_sampling._data.counts import place_key
 from profile_sampling._data.tables import (
     FRAME_COLUMNS, NODE_COLUMNS, Tables, function_row, thread_row)
@@ -56,8 +56,9 @@ def taken_out(tables):
         'nodes': tables.nodes + pack('2I', 0, frame),
         'threads': list(map(thread_row, tables.threads)),
         'labels': tables.labels, 'columns': columns,
-        'timeline': ((lambda _: tables.timeline.parted(parts, _WHOLE))
-                     if tables.has_timeline else None)})
+        'timeline': (
+            (lambda _: timeline.parted(tables.timeline, parts, _WHOLE))
+            if tables.has_timeline else None)})
 
 
 def without(tables):

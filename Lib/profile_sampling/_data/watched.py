@@ -19,12 +19,18 @@ KINDS = {
 
 _LIST = '''
 query aiomysql.cursors Cursor.execute
-query aiosqlite.core Connection._execute
+query aiosqlite.core Connection.execute
+query aiosqlite.core Connection.executemany
+query aiosqlite.cursor Cursor.execute
+query aiosqlite.cursor Cursor.executemany
 query asyncpg.connection Connection.execute
 query asyncpg.connection Connection.executemany
 query asyncpg.connection Connection.fetch
 query asyncpg.connection Connection.fetchrow
 query asyncpg.connection Connection.fetchval
+query asyncpg.prepared_stmt PreparedStatement.fetch
+query asyncpg.prepared_stmt PreparedStatement.fetchrow
+query asyncpg.prepared_stmt PreparedStatement.fetchval
 query django.db.backends.utils CursorWrapper.execute
 query django.db.backends.utils CursorWrapper.executemany
 query mysql.connector.cursor MySQLCursor.execute

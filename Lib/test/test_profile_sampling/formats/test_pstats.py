@@ -193,4 +193,4 @@ class ViewersTest(PstatsTest):
         Profile._from_tables(shop()).save(self.path)
         rows = {row[-1]: row for row in table_rows(pstats.Stats(self.path))}
         self.assertEqual(rows['/src/shop.py:1(price)'][:4],
-                         [['57/17', 57], '0.1', '0.001754', '0.1'])
+                         [['57/17', 57], '0.1', '0.005882', '0.1'])
