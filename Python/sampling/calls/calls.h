@@ -50,6 +50,7 @@ struct _sampling_edge;
 
 struct _sampling_calls {
     _PySampling_CountMode mode;
+    struct _sampling_counted *last;     // function of the last event, or NULL
     unsigned int serial;        // rises when all is forgotten
     int num_users[_PySampling_COUNT_ALL + 1];
     Py_ssize_t extra_index;     // of code objects; -1: not asked for yet

@@ -360,7 +360,11 @@ int
     {
         return tools == own;
     }
-    struct _sampling_counted *record = _PySampling_CountedOf(calls, frame);
+    // A function that calls none ends next.
+    struct _sampling_counted *record = calls->last;
+    if (record == NULL || frame->f_executable != record->key) {
+        record = calls->last = _PySampling_CountedOf(calls, frame);
+    }
     if (record == NULL) {
         calls->num_lost++;
         return tools == own;

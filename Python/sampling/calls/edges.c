@@ -239,6 +239,9 @@ free_record(struct _sampling_calls *calls, struct _sampling_counted *record)
         remove_edge(calls, llist_data(node, struct _sampling_edge, of_caller));
     }
     _PySampling_ForgetParked(record);
+    if (calls->last == record) {
+        calls->last = NULL;
+    }
     llist_remove(&record->link);
     free(record);
 }
