@@ -245,7 +245,7 @@ class CountingCostTest(unittest.TestCase):
 
     def values(self, tables):
         return {row.function.name: row.sums.total
-                for row in sites_of(tables, everything=True).rows}
+                for row in sites_of(tables, all=True).rows}
 
     def test_of_lines(self):
         self.assertEqual(self.values(shop()), {
