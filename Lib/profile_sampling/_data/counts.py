@@ -80,11 +80,18 @@ class Counts(Value):
     def cost_ns(self):
         return self.python_cost_ns + self.c_cost_ns
 
+    def entered(self):
+        """Return how often functions in Python and in C began or went on."""
+        sums = [0, 0]
+        for row in self.calls:
+            sums[row.callee.kind != 'python'] += row.calls + row.resumes
+        return sums
+
     def costs_of(self, rows):
         """Return what counting each of some of its rows took."""
         each_ns = {is_python: cost_ns / (number or 1)
                    for is_python, number, cost_ns in zip(
-                       (True, False), _entered(self),
+                       (True, False), self.entered(),
                        (self.python_cost_ns, self.c_cost_ns))}
         return [round((row.calls + row.resumes)
                       * each_ns[row.callee.kind == 'python']) for row in rows]
@@ -153,17 +160,9 @@ def without(counts, is_left_out):
 
 def with_cost(counts, python_ns, c_ns):
     """Return the counts with what they took, of what one call takes."""
-    of_python, of_c = _entered(counts)
+    of_python, of_c = counts.entered()
     return Counts(counts.mode, counts.rows, counts.lost,
                   round(of_python * python_ns), round(of_c * c_ns))
-
-
-def _entered(counts):
-    """Return how often functions in Python and in C began or went on."""
-    sums = [0, 0]
-    for row in counts.calls:
-        sums[row.callee.kind != 'python'] += row.calls + row.resumes
-    return sums
 
 
 def _made(mode, sums, lost, python_cost_ns, c_cost_ns):

@@ -20,12 +20,24 @@ def _cpu(tables):
     in_samples = tables.whole_cpu_ns or tables.total(CPU.name)
     rows = [('in samples', in_samples),
             ('of that the profiler, by its own account',
-             overhead_ns(tables.stats))]
+             overhead_ns(tables.stats)), *_counting(tables)]
     yield Table('cost', 'CPU time', [
         Column('ns', 'CPU', 'value'), Column('share', 'share', 'share'),
         Column('part', '', 'text')],
         [(ns, ns / in_samples, name) for name, ns in rows],
         value_type=CPU)
+
+
+def _counting(tables):
+    """Iterate over what counting took: as measured when it began."""
+    counts = tables.counts
+    if counts is None or not counts.cost_ns:
+        return
+    for what, number, ns in zip(('Python', 'C'), counts.entered(), (
+            counts.python_cost_ns, counts.c_cost_ns)):
+        if number and ns:
+            yield (f'of that counting {number:,} calls of {what} functions, '
+                   f'{ns / number:.0f} ns each', ns)
 
 
 def _wanted(tables, sites):

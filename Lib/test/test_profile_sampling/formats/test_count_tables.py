@@ -13,8 +13,8 @@ from profile_sampling._data.lives import Latency
 from profile_sampling._data.timeline import of_records
 from profile_sampling._data.values import Function
 from profile_sampling._formats import (
-    callgrind, changes, pstats, tables_of, tables_of_code, tables_of_counts,
-    text)
+    callgrind, changes, pstats, tables_of, tables_of_code, tables_of_cost,
+    tables_of_counts, text)
 from profile_sampling._formats.findings import findings
 from profile_sampling._formats.sites import site_table
 from profile_sampling._formats.tables_of_calls import neighbours
@@ -288,6 +288,12 @@ class CountingCostTest(unittest.TestCase):
         walls = tables.value('wall_ns')
         self.assertEqual(by_row[0], walls[0])
         self.assertTrue(all([ns <= wall for ns, wall in zip(by_row, walls)]))
+
+    def test_table(self):
+        table, *_ = tables_of_cost.cost(self.tables, sites_of(self.tables))
+        self.assertIn(
+            (68_970_000, 'of that counting 6,897 calls of Python functions, '
+             '10000 ns each'), rows_of(table, 'ns', 'part'))
 
     def test_rough(self):
         table = tables_of.functions(
