@@ -11,6 +11,8 @@ wait for.  A sample of a thread that waits is idle if
   innermost outside of the modules in _WAITING, is one of _LOOPS, or one of
   _WORKERS that fetches work; or there is none, as for a thread that runs
   queue.get(); or the call is an accept();
+- or it is in a function of _FETCHERS, whatever that calls: a job queue's, for
+  the next job;
 - or the thread is not the main one, was there for nearly all of a session of a
   second or more, and spent nearly all of its time in waiting at one and the
   same line.
@@ -27,20 +29,24 @@ from profile_sampling._data.values import CPU, IDLE, NATIVE, WAITING, WALL
 _OFF = frozenset({WAITING, NATIVE})
 # Modules whose functions wait on behalf of their callers.
 _WAITING = frozenset({
+    'billiard.connection', 'billiard.queues', 'kombu.utils.eventio',
     'multiprocessing.connection', 'multiprocessing.queues',
     'multiprocessing.synchronize', 'queue', 'selectors', 'socket', 'ssl',
     'threading'})
 _LOOPS = frozenset({
     'asyncio.base_events.BaseEventLoop._run_once',
     'asyncio.runners.Runner.run',
+    'billiard.pool.Worker._make_recv_method.<locals>._recv',
     'concurrent.futures.process._ExecutorManagerThread.'
     'wait_result_broken_or_wakeup',
     'concurrent.futures.thread._worker',
+    'dramatiq.worker._WorkerThread.run',
     'gevent.hub.Hub.run',
     'gunicorn.arbiter.Arbiter.sleep',
     'gunicorn.arbiter.Arbiter.wait_for_signals',
     'gunicorn.workers.gthread.ThreadWorker.wait_for_and_dispatch_events',
     'gunicorn.workers.sync.SyncWorker.wait',
+    'kombu.asynchronous.hub.Hub.create_loop',
     'logging.handlers.QueueListener.dequeue',
     'multiprocessing.pool.Pool._handle_results',
     'multiprocessing.pool.Pool._handle_tasks',
@@ -58,6 +64,15 @@ _WORKERS = frozenset({
     'concurrent.futures.process._process_worker',
     'multiprocessing.pool.worker',
 })
+# Functions of job queues that return with the next job, or wait for the process
+# that runs one: what that does is in its own profile.
+_FETCHERS = frozenset({
+    'dramatiq.brokers.redis._RedisConsumer.__next__',
+    'huey.consumer.BaseProcess.sleep_for_interval',
+    'huey.storage.RedisStorage.dequeue',
+    'redis.client.PubSubWorkerThread.run', 'rq.queue.Queue.lpop',
+    'rq.worker.base.BaseWorker.dequeue_job_and_maintain_ttl',
+    'rq.worker.worker_classes.Worker.monitor_work_horse'})
 _FETCHES = '_queue.SimpleQueue.get'
 # Modules of C whose functions let go of the GIL for nothing but to wait.
 _WAITING_IN_C = frozenset({
@@ -136,10 +151,21 @@ class _Loops:
                 return _is_wait(called)
             elif function.module not in _WAITING:
                 return (function.name in _LOOPS
-                        or function.name in _WORKERS and _fetches(called))
+                        or function.name in _WORKERS and _fetches(called)
+                        or self._is_below_fetcher(node))
             called = function
             node = self._nodes[NODE_COLUMNS * node]
         return called is not None and called.kind == 'python'
+
+
+    def _is_below_fetcher(self, node):
+        while node:
+            frame = self._nodes[NODE_COLUMNS * node + 1]
+            node = self._nodes[NODE_COLUMNS * node]
+            if self._functions[
+                    self._function_of_frame[frame]].name in _FETCHERS:
+                return True
+        return False
 
 
 def _is_wait(function):

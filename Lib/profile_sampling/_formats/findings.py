@@ -18,6 +18,8 @@ gil       how long threads waited for the GIL, and      3 %
 asleep    how long a line slept with the GIL while      1 %
           others waited for it
 waited    what threads waited for                       25 %
+native    how much CPU time threads without Python      3 % of the CPU time,
+          took                                          0.1 s
 gc        how long the collector took                   3 %
 queries   which line made many queries for a request,   10 a request and 3 %
           or many at all                                of its time, or 100
@@ -33,7 +35,8 @@ from profile_sampling._data import (
 from profile_sampling._data.by_gil_holder import ranked_by
 from profile_sampling._data.by_site import called_name, is_outside
 from profile_sampling._data.counts import place_key
-from profile_sampling._data.values import DELAY, STATES, Value, printable
+from profile_sampling._data.values import CPU, DELAY, STATES, Value, printable
+from profile_sampling._formats import tables_of_cost
 from profile_sampling._formats.tables_of_waits import (
     ALL, OUTSIDE, holder_text, place_text)
 from profile_sampling._formats.words import (
@@ -43,7 +46,7 @@ from profile_sampling._formats.words import (
 MOST = 3
 _LEAST, _LEAST_ASLEEP, _LEAST_WAITED, _LEAST_IMPORTS = 0.03, 0.01, 0.25, 0.25
 _LEAST_CPU_WAIT, _LEAST_CPU_WAIT_NS, _LEAST_IMPORTS_NS = 0.05, 5e7, 1e8
-_LEAST_OWN_WAIT_NS = 5e7
+_LEAST_OWN_WAIT_NS, _LEAST_NATIVE_NS, _LEAST_NATIVE_WAIT = 5e7, 1e8, 0.25
 # Those with this much of the largest keep the order of the rules.
 _ALIKE = 2 / 3
 _FLAT, _FLAT_ROWS, _FLAT_SHARE = 0.05, 15, 0.5
@@ -381,6 +384,26 @@ def _of_waits(row, ns):
                   'share')
 
 
+def _native(tables, sites):
+    threads, ns, wait_ns = tables_of_cost.native(tables)
+    total = ns + (tables.whole_cpu_ns or (
+        tables.total(CPU.name) if CPU in tables.value_types else 0))
+    if ns < max(_LEAST * total, _LEAST_NATIVE_NS):
+        return None
+    row = ('part', tables_of_cost.NATIVE),
+    parts = [f'{counted(threads, "thread")} without Python computed ',
+             Figure(said(ns), ns, 'cost', row, 'ns'), ', ', Figure(
+                 share(ns, total), ns / total, 'cost', row, 'share'),
+             ' of the CPU time']
+    if wait_ns >= _LEAST_NATIVE_WAIT * (ns + wait_ns):
+        parts += [', and waited ', Figure(
+            said(wait_ns), wait_ns, 'native_cpu', (
+                ('had', tables_of_cost.HAD_NONE),), 'ns'), ' for a CPU']
+    parts.append('; it is in no sample')
+    return Finding('native', 'Threads without Python compute', parts, ns,
+                   ns / total)
+
+
 def _gc(tables, sites):
     ns = _state(sites, 'gc')
     if ns < _LEAST * sites.busy:
@@ -496,4 +519,4 @@ def _often(tables, sites):
 
 
 _RULES = (_cpu, _imports, _queries, _loop, _pool, _awaited, _gil, _asleep,
-          _waited, _gc, _often)
+          _waited, _native, _gc, _often)

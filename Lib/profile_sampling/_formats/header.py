@@ -10,6 +10,7 @@ from profile_sampling._data.losses import (
     lost_counts, other_losses, overhead_ns)
 from profile_sampling._data.values import (
     COUNT, LEVEL, OF_TASKS, SHOWN_STATES, STATES, printable)
+from profile_sampling._formats import tables_of_cost
 from profile_sampling._formats.words import (
     brief, brief_amount, counted, date, seconds, share, shown_order,
     state_name, title)
@@ -233,12 +234,15 @@ def faults(tables, sites):
 
 def _starved(tables, sites):
     """Return for what share of the time that threads wanted a CPU they got
-    none."""
-    wait = _state(sites, 'cpu_wait')
-    if (tables.value_types[tables.own].unit != 'nanoseconds'
-            or wait < _LEAST_WAIT_NS):
+    none: those of Python, or those without if it is more of them."""
+    if tables.value_types[tables.own].unit != 'nanoseconds':
         return 0.0
-    return wait / sum([_state(sites, state) for state in _WANTED])
+    _, native_ns, native_wait_ns = tables_of_cost.native(tables)
+    return max([wait / wanted for wait, wanted in (
+        (_state(sites, 'cpu_wait'),
+         sum([_state(sites, state) for state in _WANTED])),
+        (native_wait_ns, native_ns + native_wait_ns))
+        if wait >= _LEAST_WAIT_NS], default=0.0)
 
 
 def losses(tables):

@@ -5,7 +5,9 @@ from profile_sampling._data.values import CPU, STATES, WALL
 from profile_sampling._formats.table import Column, Table
 from profile_sampling._formats.tables_of_waits import ALL
 
-HAD_ONE, HAD_NONE = 'a CPU', 'no CPU'
+HAD_ONE, HAD_NONE, NATIVE = 'a CPU', 'no CPU', 'threads without Python'
+NATIVE_COUNTERS = ('native_threads', 'native_threads_cpu_ns',
+                   'native_threads_wait_ns')
 _HAD = 'running', 'native', 'gc'
 
 
@@ -18,14 +20,32 @@ def _cpu(tables):
     if CPU not in tables.value_types or not tables.total(CPU.name):
         return
     in_samples = tables.whole_cpu_ns or tables.total(CPU.name)
+    _, native_ns, wait_ns = native(tables)
+    total = in_samples + native_ns
     rows = [('in samples', in_samples),
             ('of that the profiler, by its own account',
-             overhead_ns(tables.stats)), *_counting(tables)]
+             overhead_ns(tables.stats)), *_counting(tables),
+            (NATIVE, native_ns), (ALL, total)]
     yield Table('cost', 'CPU time', [
         Column('ns', 'CPU', 'value'), Column('share', 'share', 'share'),
         Column('part', '', 'text')],
-        [(ns, ns / in_samples, name) for name, ns in rows],
+        [(ns, ns / total, name) for name, ns in rows if ns],
         value_type=CPU)
+    if native_ns:
+        yield Table('native_cpu', 'The time that threads without Python '
+                    'wanted a CPU', [
+                        Column('ns', 'time', 'value'),
+                        Column('share', 'share', 'share'),
+                        Column('had', 'had', 'text')],
+                    [(ns, ns / (native_ns + wait_ns), name) for name, ns in (
+                        (HAD_ONE, native_ns), (HAD_NONE, wait_ns),
+                        (ALL, native_ns + wait_ns))], value_type=CPU)
+
+
+def native(tables):
+    """Return how many threads without Python there were, their CPU time, and
+    how long they waited for a CPU."""
+    return [tables.stats.get(name, 0) for name in NATIVE_COUNTERS]
 
 
 def _counting(tables):

@@ -96,6 +96,7 @@ def writer(out, format, cwd, duration_s, has_timeline, directory, ledger):
                              else counting.end())
         if recorder is not None:
             recorder.finish(raw)
+        native_threads.count(raw)
         if not quiet:
             note += children.said()
             note += native_threads.said(raw, follows='Not in ' in note)

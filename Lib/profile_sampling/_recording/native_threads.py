@@ -1,6 +1,7 @@
-"""What the profile of one process leaves out: threads that run no Python.
+"""What threads take that run no Python, such as those of BLAS.
 
-This file owns what is said of them.  It must not know where it is said.
+They are in no sample.  The kernel tells their CPU time, and how long they
+waited for a CPU; of threads that have ended it tells nothing.
 """
 
 # The program may replace open().
@@ -14,32 +15,54 @@ _TASKS = '/proc/self/task'
 _LEAST_NS = 100_000_000
 # Of the core's own threads, which the kernel knows by their names.
 _OURS = b'sampleprof'
+# In counters of a profile.
+COUNTERS = 'native_threads', 'native_threads_cpu_ns', 'native_threads_wait_ns'
+
+
+def count(raw):
+    """Add to the counters of the core's tables what such threads took until
+    now."""
+    known = {str(native_id) for _, native_id, *_ in raw['threads']}
+    try:
+        times = [times for task in listdir(_TASKS)
+                 if task not in known and (times := _times(task, known))]
+    except OSError:
+        return      # there is no /proc
+    # Threads that deliver to subscribers run Python, and are in no profile.
+    cpu_ns = (sum([cpu_ns for cpu_ns, _ in times])
+              - raw['stats'].get('subscribers_cpu_ns', 0))
+    if cpu_ns > 0:
+        raw['stats'] |= zip(COUNTERS, (
+            len([cpu_ns for cpu_ns, _ in times if cpu_ns]), cpu_ns,
+            sum([wait_ns for _, wait_ns in times])))
 
 
 def said(raw, follows=False):
-    """Return what is worth a word, or ''; *raw* are the core's tables, and
-    *follows* is whether it has been said that something is not in them."""
-    known = {str(native_id) for _, native_id, *_ in raw['threads']}
-    try:
-        others = [name for name in listdir(_TASKS) if name not in known]
-    except OSError:
-        return ''       # there is no /proc
-    # Threads that deliver to subscribers run Python, and are in no profile.
-    ns = (sum(map(_cpu_ns, others))
-          - raw['stats'].get('subscribers_cpu_ns', 0))
+    """Return what is worth a word, or ''; *follows* is whether it has been
+    said that something else is not in the profile."""
+    ns = raw['stats'].get(COUNTERS[1], 0)
     if ns < max(_LEAST_NS, own_ns() // 10):
         return ''
     return (f'{"Nor" if follows else "Not in it:"} {seconds(ns)} s CPU of '
             'threads that run no Python. ')
 
 
-def _cpu_ns(task):
-    """Return the CPU time of a thread, 0 for one of ours."""
+def _times(task, known):
+    """Return the CPU time of a thread, and how long it waited for a CPU; None
+    for one of ours, or if it is known by its number in its own namespace."""
     try:
-        with FileIO(f'{_TASKS}/{task}/comm') as file:
-            if file.read().startswith(_OURS):
-                return 0
-        with FileIO(f'{_TASKS}/{task}/schedstat') as file:
-            return int(file.read().split()[0])
+        if _read(task, 'comm').startswith(_OURS):
+            return None
+        for line in _read(task, 'status').splitlines():
+            if line.startswith(b'NSpid:'):
+                if line.split()[-1].decode() in known:
+                    return None
+        cpu_ns, wait_ns, *_ = map(int, _read(task, 'schedstat').split())
+        return cpu_ns, wait_ns
     except OSError:
-        return 0        # it has ended
+        return None     # it has ended
+
+
+def _read(task, name):
+    with FileIO(f'{_TASKS}/{task}/{name}') as file:
+        return file.read()

@@ -123,6 +123,11 @@ class PythonTest(RecordTest):
                 self.assertEqual(len(said), is_said, result.err)
                 for seconds in said:
                     self.assertAlmostEqual(float(seconds), 0.4, delta=0.05)
+                    # The report says it, too.
+                    profile = Profile.load(
+                        os.path.join(self.directory, 'p.pb.gz'))
+                    self.assertIn('native', [
+                        finding.rule for finding in profile.findings()])
 
     def test_what_is_left_out_is_said_once(self):
         path = compile_extension('native_threads', self.directory)

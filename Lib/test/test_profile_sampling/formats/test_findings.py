@@ -6,6 +6,7 @@ import tempfile
 import unittest
 
 from profile_sampling._cli import main
+from profile_sampling._formats import text
 from profile_sampling._formats.words import said, share
 
 from ..profiles.test_task_rows import service
@@ -156,6 +157,20 @@ class FindingsTest(unittest.TestCase):
         self.check(b, 'gc', 'The garbage collector took 100 ms, 10.0 % of '
                    'the time: 100 ms of it at a.f:2')
 
+    def test_native_threads(self):
+        b = running(500)
+        b.facts['stats'] = {'native_threads': 3,
+                            'native_threads_cpu_ns': 500 * MS,
+                            'native_threads_wait_ns': 100 * MS}
+        b.sample('a.f:2', cpu_ns=500 * MS)
+        self.check(b, 'native', '3 threads without Python computed 500 ms, '
+                   '50.0 % of the CPU time; it is in no sample', ns=500 * MS)
+        b.facts['stats']['native_threads_wait_ns'] = 500 * MS
+        self.check(b, 'native', '3 threads without Python computed 500 ms, '
+                   '50.0 % of the CPU time, and waited 500 ms for a CPU; it '
+                   'is in no sample')
+        self.assertIn('no CPU for 50.0 %', text.render(b.profile()._tables))
+
     def test_cpu(self):
         b = running(500)
         b.sample('a.f:2 [CPU~wait]', wall_ns=250 * MS, state='cpu_wait')
@@ -247,20 +262,20 @@ class CellsTest(unittest.TestCase):
             'asleep', 'awaited', 'cpu', 'gc', 'gil', 'imports', 'loop',
             'waited'])
         for finding in document['findings']:
-            text = ''
+            joined = ''
             for part in finding['parts']:
                 if isinstance(part, str):
                     self.assertNotRegex(part, '[0-9]')
-                    text += part
+                    joined += part
                 elif 'name' in part:
-                    text += part['name']
+                    joined += part['name']
                 else:
-                    text += part['figure']
+                    joined += part['figure']
                     with self.subTest(finding['rule'], part=part):
                         self.assertAlmostEqual(
                             self.cell(tables, part), part['value'])
                         self.assertEqual(part['figure'], self.written(part))
-            self.assertEqual(text, finding['text'])
+            self.assertEqual(joined, finding['text'])
 
     def written(self, part):
         value = part['value']

@@ -343,6 +343,27 @@ class IdleTest(unittest.TestCase):
                      cpu_ns=cpu_ns, thread=thread, state='waiting')
         return '[idle]' in report(b)
 
+    def test_the_next_job_of_a_queue(self):
+        recv = 'redis.connection.Connection.read:9 C:_socket.socket.recv'
+        for module, name, below, is_idle in (
+                ('rq.worker.base', 'BaseWorker.dequeue_job_and_maintain_ttl',
+                 recv, True),
+                ('rq.worker.worker_classes', 'Worker.monitor_work_horse',
+                 'C:posix.waitpid', True),
+                ('billiard.pool',
+                 'Worker._make_recv_method.<locals>._recv', 'C:posix.read',
+                 True),
+                ('kombu.asynchronous.hub', 'Hub.create_loop',
+                 'C:select.epoll.poll', True),
+                # Jobs, and what others ask for that know no queue.
+                ('billiard.pool', 'Worker.workloop', f'a.job:3 {recv}', False),
+                ('kombu.asynchronous.hub', 'Hub.create_loop',
+                 f'a.job:3 {recv}', False),
+                ('redis.commands.core', 'BasicKeyCommands.brpop', recv,
+                 False)):
+            with self.subTest(name, below=below):
+                self.assertEqual(self.is_idle(module, name, below), is_idle)
+
     def test_a_thread_that_computes_without_the_gil(self):
         for share, is_idle in ((0.97, False), (0.11, False), (0.09, True)):
             for stack in 'a.crunch:4 [waiting]', 'threading.Thread.run:995':
@@ -373,7 +394,7 @@ class IdleTest(unittest.TestCase):
         b = self.build()
         b.sample([(b.function(module, name), 9), *below.split(),
                   '[waiting]'], wall_ns=1_000_000_000, state='waiting')
-        return self.tail(b)[-1].startswith('[idle]')
+        return '[idle]' in report(b)
 
     def test_what_waits_for_work(self):
         """Loops, supervisors and workers are idle in calls of their own, and
