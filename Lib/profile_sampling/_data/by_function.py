@@ -39,8 +39,8 @@ def lines(tables):
 
 
 def lines_of(tables, wanted):
-    """Return {function: {line: cumulative values}} of the functions that
-    have 1 in *wanted*.
+    """Return {function: {line: cumulative value}} of the functions that have
+    1 in *wanted*, by the profile's own value.
     """
     view = tables.frames_view()
     numbers = {None: 0}
@@ -50,7 +50,10 @@ def lines_of(tables, wanted):
                    view[1::FRAME_COLUMNS].tolist())]
     places = list(numbers)
     found = {}
-    for key, (_, cum) in sums_of_frames(tables, keys, len(places)):
+    for key, (_, [cum]) in stacks.sums_of_keys(
+            tables.nodes_view(), zip(tables.column('stack'),
+                                     tables.own_column),
+            keys, len(places)).items():
         if key:
             function, line = places[key]
             found.setdefault(tables.functions[function], {})[line] = cum

@@ -8,6 +8,7 @@ waiting and the collector.  It must not know how they are shown.
 from profile_sampling._data import by_state, origins
 from profile_sampling._data.confidence import Precision
 from profile_sampling._data.rows import CallSiteRow, function_rank
+from profile_sampling._data.stacks import below
 from profile_sampling._data.tables import FRAME_COLUMNS, NODE_COLUMNS
 from profile_sampling._data.values import (
     COUNTING, IDLE, NOWHERE, STATES, Function)
@@ -317,7 +318,7 @@ class _MyPlaces(Places):
 
     def _find(self, tables):
         functions = tables.functions
-        of_frames = tables.frames_view()[0::FRAME_COLUMNS].tolist()
+        of_frames = tables.frame_functions()
         wanted = bytes([
             is_mine or origins.is_importing(function) or is_loop(function)
             for function, is_mine in zip(functions, self._mine)])
@@ -375,22 +376,25 @@ class _MyPlaces(Places):
 
 
 def _libraries(tables, is_wanted, names):
-    """Return, per node, a function of the outermost library below the
-    innermost frame that is wanted, -1 for none: that of a package, or else of
-    the standard library.  *names* are those of the libraries of functions.
+    """Return {node: a function of the outermost library below the innermost
+    frame that is wanted, -1 for none}, of the stacks of samples: that of a
+    package, or else of the standard library.  *names* are those of the
+    libraries of functions.
     """
     is_package = [origin == origins.PACKAGES
                   for origin in origins.of_functions(tables)]
-    of_frames = tables.frames_view()[0::FRAME_COLUMNS].tolist()
-    nodes = tables.nodes_view()
-    found = [-1]
-    for parent, frame in zip(nodes[2::2], nodes[3::2]):
-        outer = found[parent]
-        function = of_frames[frame]
+    of_frames = tables.frame_functions()
+    parents, frames = nodes = tables.node_columns()
+    found = {0: -1}
+    for node in below(nodes, is_wanted, set(tables.column('stack'))):
+        frame = frames[node]
         if is_wanted[frame]:
-            outer = -1
-        elif names[function] and (
+            found[node] = -1
+            continue
+        outer = found[parents[node]]
+        function = of_frames[frame]
+        if names[function] and (
                 outer < 0 or is_package[function] and not is_package[outer]):
             outer = function
-        found.append(outer)
+        found[node] = outer
     return found

@@ -30,12 +30,13 @@ class CallPaths:
     def __init__(self, tables, *, by_line=False):
         self._tables = tables
         tree = trees.Tree()
+        leaves = set(tables.column('stack'))
         of_node = tree.add(tables.tree(), self._number_places(by_line),
-                           set(tables.column('stack')))
+                           leaves)
         order, number = trees.in_preorder(tree.parents, tree.keys)
         self.parents = array('I', [number[tree.parents[node]]
                                    for node in order])
-        self.of_node = {node: number[its] for node, its in of_node.items()}
+        self.of_node = {node: number[of_node[node]] for node in leaves}
         self.place = self._without_unused(array(
             'i', map(tree.keys.__getitem__, order)))
 

@@ -52,12 +52,13 @@ def values(tables, key):
 
 
 def innermost_files(tables):
-    """Return for each node the file of the innermost Python function of its
-    stack, or None."""
+    """Return {node: file of the innermost Python function, or None} of the
+    stacks of samples."""
     files = [tables.functions[function].filename for function
              in tables.frames_view()[0::FRAME_COLUMNS]]
     innermost, _ = tables.innermost_python()
-    return [None if frame < 0 else files[frame] for frame in innermost]
+    return {node: None if frame < 0 else files[frame]
+            for node, frame in innermost.items()}
 
 
 def texts(values):

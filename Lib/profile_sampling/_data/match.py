@@ -14,7 +14,8 @@ import re
 
 from profile_sampling._data import by_label
 from profile_sampling._data.label_names import TASKS
-from profile_sampling._data.tables import FRAME_COLUMNS
+from profile_sampling._data.stacks import innermost_of_all
+from profile_sampling._data.tables import FRAME_COLUMNS, NODE_COLUMNS
 from profile_sampling._data.values import STATES, Function, Thread
 
 
@@ -63,14 +64,13 @@ def frames(tables, functions):
 
 def innermost(tables, functions):
     """Return of each node the innermost frame of *functions*; -1: none."""
-    found, _ = tables.innermost(frames(tables, functions))
-    return found
+    return innermost_of_all(tables.node_columns(), frames(tables, functions))
 
 
 def stacks(tables, frames):
     """Return which nodes of samples have one of *frames* on their stack."""
     innermost, _ = tables.innermost(frames)
-    found = bytearray(len(innermost))
+    found = bytearray(len(tables.nodes_view()) // NODE_COLUMNS)
     for node in set(tables.column('stack')):
         found[node] = innermost[node] >= 0
     return found

@@ -8,6 +8,7 @@ No sample is left out: what frames weighed themselves goes to their callers.
 """
 
 from profile_sampling._data import match, origins
+from profile_sampling._data.stacks import innermost_of_all
 from profile_sampling._data.subset import Source
 from profile_sampling._data.tables import FRAME_COLUMNS, NODE_COLUMNS
 
@@ -71,7 +72,7 @@ def _within_libraries(tables, fold, parents):
                        False])
     is_pseudo = bytes([*[tables.functions[function].kind == 'pseudo'
                          for function in of_frames], False])
-    python, _ = tables.innermost_python()
+    python = innermost_of_all(tables.node_columns(), tables.is_python())
     in_folded = _of_each(is_folded, python)
     frames = tables.nodes_view()[1::NODE_COLUMNS].tolist()
     return (_bits(in_folded) & _bits(_of_each(in_folded, parents))

@@ -35,20 +35,48 @@ def check_values(values):
                          'bits')
 
 
-def innermost(nodes, wanted):
-    """Return two lists: per node, the innermost of the frames that have 1 in
-    *wanted*, and the frame that this one calls; -1 where there is none."""
-    found, called = [_NONE], [_NONE]
-    add_found, add_called = found.append, called.append
-    for parent, frame in zip(nodes[2::2], nodes[3::2]):
+def below(nodes, wanted, leaves):
+    """Iterate over the nodes of stacks from the innermost frame that has 1 in
+    *wanted* down to each of the *leaves*: each once, callers first."""
+    parents, frames = nodes
+    seen = {0}
+    for node in leaves:
+        way = []
+        while node not in seen:
+            seen.add(node)
+            way.append(node)
+            if wanted[frames[node]]:
+                break
+            node = parents[node]
+        yield from reversed(way)
+
+
+def innermost(nodes, wanted, leaves):
+    """Return two dicts: per node of below(), the innermost of the frames that
+    are wanted, and the frame that this one calls; -1 where there is none."""
+    parents, frames = nodes
+    found, called = {0: _NONE}, {0: _NONE}
+    for node in below(nodes, wanted, leaves):
+        frame = frames[node]
         if wanted[frame]:
-            add_found(frame)
-            add_called(_NONE)
+            found[node] = frame
+            called[node] = _NONE
         else:
-            add_found(found[parent])
+            parent = parents[node]
+            found[node] = found[parent]
             callee = called[parent]
-            add_called(frame if callee < 0 else callee)
+            called[node] = frame if callee < 0 else callee
     return found, called
+
+
+def innermost_of_all(nodes, wanted):
+    """Return a list: per node, the innermost of the frames that are wanted; -1
+    where there is none."""
+    found = [_NONE]
+    parents, frames = nodes
+    for parent, frame in zip(parents[1:], frames[1:]):
+        found.append(frame if wanted[frame] else found[parent])
+    return found
 
 
 def sums_of_keys(nodes, samples, key_of_frame, n_keys):
@@ -67,14 +95,16 @@ def sums_of_keys(nodes, samples, key_of_frame, n_keys):
     outermost = _outermost(parents, keys, set(of_samples), n_keys)
     own, cum = [], []
     for column in columns:
+        its_own, its_cum = [0] * n_keys, [0] * n_keys
         sums = [0] * len(parents)
         for node, value in zip(of_samples, column):
             sums[node] += value
-        its_own, its_cum = [0] * n_keys, [0] * n_keys
-        for key, value in zip(keys[1:], sums[1:]):
-            its_own[key] += value
+            if node:
+                its_own[keys[node]] += value
         for node in range(len(parents) - 1, 0, -1):
-            sums[parents[node]] += sums[node]
+            value = sums[node]
+            if value:
+                sums[parents[node]] += value
         for node in outermost:
             its_cum[keys[node]] += sums[node]
         own.append(its_own)

@@ -257,10 +257,16 @@ class Tables:
         """Return a list: of each frame the function."""
         return self.frames_view()[::FRAME_COLUMNS].tolist()
 
-    def tree(self):
-        """Return two lists: of each node the caller, and the frame."""
+    def node_columns(self):
+        """Return two views: of each node the caller, and the frame."""
         nodes = self.nodes_view()
-        return nodes[::2].tolist(), nodes[1::2].tolist()
+        return nodes[::2], nodes[1::2]
+
+    def tree(self):
+        """Return the same as arrays, which are faster; their import is not."""
+        from array import array
+        nodes = array('I', self.nodes)
+        return nodes[::2], nodes[1::2]
 
     def nodes_view(self):
         return memoryview(self.nodes).cast(_NODE)
@@ -362,17 +368,21 @@ class Tables:
     def innermost_python(self):
         """Return innermost() of the frames of Python."""
         if self._innermost_python is None:
-            self._innermost_python = self.innermost(bytes([
-                self.functions[function].kind == 'python'
-                for function in self.frames_view()[0::FRAME_COLUMNS]]))
+            self._innermost_python = self.innermost(self.is_python())
         return self._innermost_python
 
+    def is_python(self):
+        """Return 1 for each frame of Python."""
+        return bytes([self.functions[function].kind == 'python'
+                      for function in self.frame_functions()])
+
     def innermost(self, wanted):
-        """Return two columns: per node, the innermost of the frames that have
-        1 in *wanted*, and the frame that this one calls; -1 where there is
-        none.
+        """Return two dicts: of each stack of a sample, by its node, the
+        innermost of the frames that have 1 in *wanted*, and the frame that
+        this one calls; -1 where there is none.
         """
-        return stacks.innermost(self.nodes_view(), wanted)
+        return stacks.innermost(self.node_columns(), wanted,
+                                set(self.column('stack')))
 
     def stack(self, node):
         nodes = self.nodes_view()

@@ -19,6 +19,7 @@ import os
 import sys
 
 from profile_sampling._data import by_function, opcodes
+from profile_sampling._data.rows import function_rank
 from profile_sampling._data.values import OPCODES
 from profile_sampling._formats import json_text, source_files, source_text
 from profile_sampling._formats.json_text import known_text
@@ -42,30 +43,45 @@ def found(tables, roots=None):
     *roots* are the directories of files that may be shown of a profile that
     was read from a file.
     """
-    rows = [row for row in by_function.functions(tables)
-            if row.function.kind == 'python']
-    rows.sort(key=lambda row: -row.cum_values[tables.own])
-    functions = tables.functions
-    wanted = bytearray([function.kind == 'python' for function in functions])
-    lines = by_function.lines_of(tables, wanted)
-    shown = []
-    space = _MOST_BYTES
+    lines = _lines(tables)
     files = source_text.Files(tables)
-    fault_of = _fault_of(tables, [row.function for row in rows], files, roots)
-    n_left_out = 0
-    for row in rows:
-        function = row.function
+    fault_of = _fault_of(tables, lines, files, roots)
+    texts = {}
+    for function in sorted(lines, key=function_rank):
         fault = fault_of(function)
-        text, notes = (({}, [fault]) if fault else source_text.read(
+        texts[function] = (({}, [fault]) if fault else source_text.read(
             tables, function, lines[function], files))
-        size = sum(map(len, text.values()))
-        if size > space:
-            n_left_out += 1
-            continue
-        space -= size
-        shown.append(_function(function, text, notes))
-    return {'functions': shown, 'left_out': n_left_out,
-            'generic': _generic(tables)}
+    kept = _kept(tables, {
+        function: sum(map(len, text.values()))
+        for function, (text, _) in texts.items()})
+    return {'functions': [_function(function, *texts[function])
+                          for function in kept],
+            'left_out': len(texts) - len(kept), 'generic': _generic(tables)}
+
+
+def _lines(tables):
+    """Return {function: its lines that are on stacks} of those in Python."""
+    found = {}
+    for number, line, *_ in tables.frame_tuples():
+        function = tables.functions[number]
+        if function.kind == 'python':
+            found.setdefault(function, set()).add(line)
+    return found
+
+
+def _kept(tables, sizes):
+    """Return the functions whose source fits, the most expensive ones."""
+    if sum(sizes.values()) <= _MOST_BYTES:
+        return list(sizes)
+    costs = by_function.lines_of(tables, bytearray([
+        function in sizes for function in tables.functions]))
+    kept, space = [], _MOST_BYTES
+    for function in sorted(sizes, key=lambda function: (
+            -sum(costs.get(function, {}).values()), *function_rank(function))):
+        if sizes[function] <= space:
+            space -= sizes[function]
+            kept.append(function)
+    return kept
 
 
 def _fault_of(tables, functions, files, roots):

@@ -113,9 +113,7 @@ def source(tables, sites, top, pattern):
     rows.sort(key=lambda row: -row.cum_values[own])
     wanted = {row.function for row in rows}
     found = bytearray([function in wanted for function in tables.functions])
-    lines = {function: {line: values[own] for line, values in its.items()}
-             for function, its
-             in by_function.lines_of(tables, found).items()}
+    lines = by_function.lines_of(tables, found)
     site_sums = {(row.function, row.line): row.sums for row in sites.rows
                  if row.function in lines}
     instructions = {}

@@ -177,10 +177,11 @@ export interface Facts {
 }
 
 const ARRAYS = {
-  u8: Uint8Array, u32: Uint32Array, back: Uint32Array, i32: Int32Array,
-  f64: Float64Array,
+  u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, back: Uint32Array,
+  i32: Int32Array, f64: Float64Array,
 };
-type Numbers = Uint8Array | Uint32Array | Int32Array | Float64Array;
+type Numbers =
+  Uint8Array | Uint16Array | Uint32Array | Int32Array | Float64Array;
 
 /** Facts, and columns by their names. */
 export interface Document extends Facts {

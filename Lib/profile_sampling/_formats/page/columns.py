@@ -14,7 +14,8 @@ from profile_sampling._data.label_names import TASKS
 from profile_sampling._data.tables import FRAME_COLUMNS
 from profile_sampling._data.values import DELAY, MEASURED, WALL
 
-_ITEMS = {'u8': 'B', 'u32': 'I', 'back': 'I', 'i32': 'i', 'f64': 'd'}
+_ITEMS = {'u8': 'B', 'u16': 'H', 'u32': 'I', 'back': 'I', 'i32': 'i',
+          'f64': 'd'}
 _ALIGNED = 8
 # Columns that are of small numbers.
 _BYTES = 'state',
@@ -33,6 +34,9 @@ class Packed:
             # Mostly 1: that compresses well.
             values = map(sub, count(), values)
         column = array(_ITEMS[type], values)
+        if type == 'u32' and max(column, default=0) < 1 << 16:
+            type = 'u16'
+            column = array(_ITEMS[type], column)
         if sys.byteorder == 'big':
             column.byteswap()
         self.index[name] = [type, len(self.data), len(column)]
@@ -86,13 +90,13 @@ class Columns:
         tree = trees.Tree()
         of_node = tree.add(nodes, keys, used)
         parents, keys = tree.parents, tree.keys
-        of_samples = [of_node.get(node, 0) for node in self._stacks]
-        values = [0] * len(parents)
+        of_samples = self._of_samples(of_node)
+        values = array('q', bytes(8 * len(parents)))
         for node, value in zip(of_samples, self._values):
             values[node] += value
         # The most expensive callee comes first.
-        order, place = trees.in_preorder(parents, [
-            -value for value in trees.sum_subtrees(parents, values)])
+        sums = trees.sum_subtrees(parents, values)
+        order, place = trees.in_preorder(parents, [-value for value in sums])
         keys[0] = 0
         self.packed.add('node_parent', 'back',
                         [place[parents[node]] for node in order])
@@ -123,7 +127,11 @@ class Columns:
                 of_node[node] = leaves[place]
         self.packed.add('path_parent', 'back', parents)
         self.packed.add('path_place', 'u32', keys)
-        return [of_node.get(node, 0) for node in self._stacks]
+        return self._of_samples(of_node)
+
+    def _of_samples(self, of_node):
+        return [of_node[node] if weighs else 0
+                for node, weighs in zip(self._stacks, self._weighs)]
 
     def _place(self, place):
         return self.places.setdefault(place, len(self.places))

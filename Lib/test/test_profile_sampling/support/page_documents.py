@@ -8,7 +8,8 @@ from array import array
 
 from profile_sampling._formats.page import document
 
-_ITEMS = {'u8': 'B', 'u32': 'I', 'back': 'I', 'i32': 'i', 'f64': 'd'}
+_ITEMS = {'u8': 'B', 'u16': 'H', 'u32': 'I', 'back': 'I', 'i32': 'i',
+          'f64': 'd'}
 _BLOCK = (r'<script type="application/octet-stream" id="%s">'
           r'([A-Za-z0-9+/=]*)</script>')
 
