@@ -128,9 +128,9 @@ typedef struct {
     // Who had the GIL while the thread waited for it.  A wait with several
     // holders has a record for each.
     uint32_t holder_thread;     // PySampling_NO_THREAD: it is not known
-    uint32_t holder_node;       // where it was: at most two frames, a Python
-                                // function and the C function that it calls;
-                                // 0: the record is of no such wait
+    uint32_t holder_node;       // where it was: its Python functions at their
+                                // lines, and the C function that the innermost
+                                // calls; 0: the record is of no such wait
 } PySampling_Record;
 
 #define PySampling_NO_THREAD UINT32_MAX

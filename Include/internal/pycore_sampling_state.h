@@ -99,7 +99,7 @@ typedef struct {
    and readers and whoever resets them are relaxed.  memory_bytes alone is no
    sum: _PySampling_Measure() sets it. */
 #define _PySampling_COUNTERS(X) \
-    X(ticks)                /* the sampler thread checked all threads */ \
+    X(ticks)                /* the sampler thread went through the threads */ \
     X(ticks_late)           /* skipped because the clock woke too late */ \
     X(ticks_idle)           /* no thread was to get one */ \
     X(ticks_busy)           /* the last signal was still unanswered */ \
@@ -226,7 +226,7 @@ struct _sampling_runtime_state {
     // hold.
     PyMutex control_mutex;
     // The registry: guards the lists of interpreters and threads, and starting
-    // and stopping the clock.  The clock holds it during a check.
+    // and stopping the clock.  The clock holds it during a tick.
     PyMutex mutex;
     struct _sampling_interpreter_state *interpreters;
     // A number that rises when the engine goes on or off or gets new tables,

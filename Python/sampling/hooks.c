@@ -41,7 +41,6 @@ session_thread(PyThreadState *tstate)
 static void
 answer(PyThreadState *tstate, _PySampling_Thread *thread, int flags)
 {
-    _Py_unset_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
     _PySampling_Drain(tstate, thread);
     if (flags & _PySampling_NOTED) {
         _PySampling_RecordNote(tstate, thread, _PySampling_RUNS,
@@ -60,8 +59,10 @@ static void
 end_run(PyThreadState *tstate, _PySampling_Thread *thread)
 {
     _PySampling_ENTER_HOOK(thread);
-    int flags = _PySampling_RunEnd(thread);
+    // What the end of this run meets is not due in it.
     _PySampling_CaptureOverdue(tstate, thread, !thread->is_yielding);
+    int flags = _PySampling_RunEnd(thread);
+    _Py_unset_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
     answer(tstate, thread, flags);
     if (flags & (_PySampling_ASKED | _PySampling_SENDING)) {
         _PySampling_RecordRunEnd(thread);
@@ -133,6 +134,8 @@ _PySampling_Safepoint(PyThreadState *tstate)
         _PySampling_ENTER_HOOK(thread);
         _PySampling_RunCheckMask(thread);
         _PySampling_CaptureOverdue(tstate, thread, 0);
+        // Before the word is read: who sets a flag then sets the bit.
+        _Py_unset_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
         int flags = (int)_PySampling_WORD(thread) & _PySampling_NOTED;
         answer(tstate, thread, flags);
         // Not before: the next tick writes what a note is about.

@@ -189,7 +189,7 @@ class Batch:
     cpu_ns      CPU time that it weighs, in nanoseconds
     wall_ns     wall-clock time that it weighs, in nanoseconds
     holder_node  of a wait for the GIL, where its holder was: index into
-                 rows.nodes, a stack of at most two frames; else 0
+                 rows.nodes, a stack; else 0
     holder_thread  the thread of the holder; 0xFFFFFFFF: it is not known
 
     subscription  the Subscription that it belongs to

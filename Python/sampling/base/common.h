@@ -6,7 +6,7 @@
        calls               exact calls, beside the samples
        task                tasks: what they wait for
        sample              WHAT: captures, stacks, a thread's time
-       clock               WHEN: ticks, threads' timers, the signal
+       clock               WHEN: deadlines, ticks, the signal
        sinks               who gets a record
        native              which C function a frame is in
        tables              WHERE: names, frames, stacks, samples

@@ -1,6 +1,6 @@
 /* Sampling profiler: WHEN to sample.
 
-   Owns the sampler thread, its deadlines, when it checks and when it rests.
+   Owns the sampler thread, its deadlines, when it ticks and when it rests.
    Must not know what a tick does, frames, stacks or tables.
 
    The sampler thread is no Python thread: it has no thread state, takes no
@@ -80,7 +80,7 @@ tick(struct _sampling_clock *clock, uint64_t now_ns)
     clock->deadline_ns = _PySampling_DeadlineAfter(now_ns);
     int num_ticked = 0;
     _PySampling_LockRegistry();
-    if (_PySampling_ACTIVE()) {
+    if (_PySampling_ACTIVE() && !_Py_atomic_load_int(&clock->is_paused)) {
         _PySampling_SignalKeep(&clock->ticker.signal);
         num_ticked = _PySampling_TickAll(&clock->ticker);
         _PySampling_COUNT(ticks, 1);

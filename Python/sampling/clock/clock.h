@@ -80,10 +80,10 @@ _PySampling_RunSet(_PySampling_Thread *thread, int state)
         &thread->word, _PySampling_NextWord(word, state));
 }
 
-// The run ends: the thread is OUT, and no signal is on its way.  What one
+// The run ends: the thread is INACTIVE, and no signal is on its way.  What one
 // stood for is overdue.  Returns the word before, with its flags.
 extern int _PySampling_RunEnd(_PySampling_Thread *thread);
-// It begins, or goes on, unless it is OUT for good.
+// It begins, or goes on, unless it is INACTIVE for good.
 extern void _PySampling_RunBegin(_PySampling_Thread *thread, int flags);
 // The thread is no longer noted: it is to get ticks again.
 extern void _PySampling_RunReturned(_PySampling_Thread *thread);

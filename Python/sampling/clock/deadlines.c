@@ -3,11 +3,11 @@
    Owns at which moments a tick is due, and what it stands for.  Must not know
    what is done at them.
 
-   They are the same for all threads: one in each period, anywhere in it, so
-   that no rhythm of a program or of the kernel meets them more often.  They
-   follow from a number alone: nobody has to keep them, and what a program does
-   cannot move them.  Each stands for a period, so the deadlines up to a moment
-   are a clock that is never off by more than that: who has counted up to one
+   They are the same for all threads: one in each period on average, each
+   anywhere in SPREAD periods, so that no rhythm of a program or of the kernel
+   meets them more often.  They follow from a number alone: nobody has to keep
+   them, and what a program does cannot move them.  Each stands for a period, so the deadlines up to a moment
+   are a clock that is off by some periods at most: who has counted up to one
    moment, and takes what has come since, has each deadline once. */
 
 #include "Python.h"

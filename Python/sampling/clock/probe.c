@@ -25,14 +25,20 @@ _PySampling_ProcOpen(struct _sampling_proc *proc)
 #endif
 }
 
+static void
+forget_file(struct _sampling_proc *proc, int i)
+{
+    if (proc->files[i].native_id != 0 && proc->files[i].fd >= 0) {
+        close(proc->files[i].fd);
+    }
+    proc->files[i].native_id = 0;
+}
+
 void
 _PySampling_ProcClose(struct _sampling_proc *proc)
 {
     for (int i = 0; i < _PySampling_PROC_FILES; i++) {
-        if (proc->files[i].native_id != 0 && proc->files[i].fd >= 0) {
-            close(proc->files[i].fd);
-        }
-        proc->files[i].native_id = 0;
+        forget_file(proc, i);
     }
 }
 
@@ -41,9 +47,7 @@ file_of(struct _sampling_proc *proc, int native_id)
 {
     int i = native_id % _PySampling_PROC_FILES;
     if (proc->files[i].native_id != native_id) {
-        if (proc->files[i].native_id != 0 && proc->files[i].fd >= 0) {
-            close(proc->files[i].fd);
-        }
+        forget_file(proc, i);
         char path[64];
         snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", native_id);
         proc->files[i].native_id = native_id;
@@ -64,10 +68,13 @@ _PySampling_Probe(struct _sampling_proc *proc, _PySampling_Thread *thread,
     if (*cpu_ns != before_ns) {
         return _PySampling_ON_CPU;
     }
+    if (proc == NULL || !proc->can_read) {
+        return _PySampling_MAYBE_ASLEEP;
+    }
     char first;
-    if (proc == NULL || !proc->can_read
-        || pread(file_of(proc, thread->native_id), &first, 1, 0) != 1)
-    {
+    if (pread(file_of(proc, thread->native_id), &first, 1, 0) != 1) {
+        // Of a thread that has ended: its number comes back.
+        forget_file(proc, thread->native_id % _PySampling_PROC_FILES);
         return _PySampling_MAYBE_ASLEEP;
     }
     return first >= '0' && first <= '9' ? _PySampling_ASLEEP

@@ -117,13 +117,14 @@ put_off(_PySampling_Thread *thread, uint64_t end_ns, uint64_t come_ns)
             ? come_ns : thread->tick.at_ns + thread->flight_ns;
         overdue->after_ns = Py_MIN(1 + at_ns - Py_MIN(at_ns, end_ns),
                                    _PySampling_LATE_NS);
-        overdue->at_ns = UINT64_MAX;    // not in this run
     }
     overdue->span_ns +=
         _PySampling_RunTakeSpan(thread, thread->tick.at_ns, end_ns);
     _PySampling_COUNT(signals_overdue, 1);
 }
 
+/* If the thread ends, it has no next run: the tick's time stays, the sample is
+   lost. */
 int
 _PySampling_RunEnd(_PySampling_Thread *thread)
 {
@@ -200,6 +201,7 @@ _PySampling_RunAwaitsOverdue(_PySampling_Thread *thread)
 void
 _PySampling_RunReturned(_PySampling_Thread *thread)
 {
+    assert(!thread->is_ticked);     // else it could be there twice
     _PySampling_Thread *first = _Py_atomic_load_ptr(&STATE->returned);
     do {
         thread->next_returned = first;

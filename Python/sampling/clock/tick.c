@@ -46,7 +46,7 @@
 #define STATE (&_PyRuntime.sampling)
 
 /* After a sleep with the GIL a thread gets notes for that many ticks that find
-   it awake: between check and signal it may go to sleep again. */
+   it awake: between probe and signal it may go to sleep again. */
 #define SLEEPY_TICKS 4
 
 /* Threads off their GIL that the kernel is asked about at a tick: it takes some
@@ -119,7 +119,7 @@ _PySampling_TicksEnd(_PySampling_Thread *thread)
 
 /* A tick. */
 
-/* Returns 0 if the state has changed.  A safepoint may have cleared HEARD, or
+/* Returns 0 if the state has changed.  A safepoint may have cleared PENDING, or
    set it. */
 static int
 set_word(_PySampling_Thread *thread, uint64_t *word, int off, int on)
@@ -196,6 +196,7 @@ static void
 send_signal(struct _sampling_ticker *ticker, _PySampling_Thread *thread,
             uint64_t word)
 {
+    thread->tick.signal = STATE->signal;
     if (!set_word(thread, &word, _PySampling_ASKED, _PySampling_SENDING)) {
         return;         // its run ended: the tick is its own
     }
@@ -265,37 +266,6 @@ tick_run(struct _sampling_ticker *ticker, _PySampling_Thread *thread,
     }
 }
 
-/* It was noted when it slept with the GIL, and has not come to a safepoint
-   since. */
-static void
-tick_noted(struct _sampling_ticker *ticker, _PySampling_Thread *thread,
-           uint64_t word)
-{
-    if (!thread->tick.is_sleepy) {
-        // It may have just unset the bit, before it saw the note.
-        call_to_safepoint(thread);
-        return;
-    }
-    uint64_t cpu_ns;
-    _PySampling_Sleep sleep = probe(ticker, thread, &cpu_ns);
-    thread->tick.is_on_cpu = 0;     // since when is not known
-    if (!is_sleepy(thread, sleep, cpu_ns)) {
-        send_signal(ticker, thread, word);
-    }
-}
-
-static void
-begin_tick(_PySampling_Thread *thread, uint64_t now_ns)
-{
-    thread->tick.number = STATE->tick_number;
-    thread->tick.at_ns = now_ns;
-    thread->tick.signal = STATE->signal;
-    thread->tick.is_asleep = thread->tick.is_sleepy = 0;
-    _Py_atomic_store_uint64_relaxed(&thread->tick.cpu_ns, 0);
-    _Py_atomic_store_uint64_relaxed(&thread->waiting_since_ns, 0);
-    thread->waiting_since_tick = 0;
-}
-
 /* Of a run that may get no signal. */
 static int
 is_blind(const struct _sampling_ticker *ticker,
@@ -310,6 +280,35 @@ is_blind(const struct _sampling_ticker *ticker,
     _PySampling_COUNT(ticks_blocked, mask == _PySampling_BLOCKS_SIGNAL);
     _PySampling_COUNT(ticks_refused, is_refused);
     return 1;
+}
+
+/* It was noted when it slept with the GIL or took no signal, and has not come
+   to a safepoint since. */
+static void
+tick_noted(struct _sampling_ticker *ticker, _PySampling_Thread *thread,
+           uint64_t word)
+{
+    if (!thread->tick.is_sleepy) {
+        return;
+    }
+    uint64_t cpu_ns;
+    _PySampling_Sleep sleep = probe(ticker, thread, &cpu_ns);
+    thread->tick.is_on_cpu = 0;     // since when is not known
+    if (!is_sleepy(thread, sleep, cpu_ns) && !is_blind(ticker, thread)) {
+        send_signal(ticker, thread, word);
+    }
+}
+
+static void
+begin_tick(_PySampling_Thread *thread, uint64_t now_ns)
+{
+    thread->tick.number = STATE->tick_number;
+    thread->tick.at_ns = now_ns;
+    thread->tick.is_asleep = thread->tick.is_sleepy = 0;
+    _Py_atomic_store_uint64_relaxed(&thread->tick.cpu_ns, 0);
+    _Py_atomic_store_ptr_relaxed(&thread->sleeper.frame, NULL);
+    _Py_atomic_store_uint64_relaxed(&thread->waiting_since_ns, 0);
+    thread->waiting_since_tick = 0;
 }
 
 /* Of threads off their GIL that are noted at one tick the kernel is asked about

@@ -272,6 +272,7 @@ handle_tick(PyThreadState *tstate, _PySampling_Thread *thread, uint64_t word)
         word |= _PySampling_PENDING;
     }
     else if (!thread->in_hook) {
+        span.wall_ns += asleep_ns;
         _PySampling_AddTime(&thread->span, span);
     }
     _Py_atomic_store_uint64(&thread->word, word);

@@ -6,8 +6,9 @@
    A tick finds the holder of a GIL and those who wait for it.  Where the holder
    was is known when its capture is drained, which is before it gives the GIL
    up; so a thread that has waited for it finds that by the tick's number.  A
-   tick that has met the end of a run, or the profiler's own work, says nothing
-   of a place: then the holder was where the last one has found it.
+   tick that has met the end of a run says nothing of a place: then the holder
+   was where the last one has found it.  One that has met the profiler's own
+   work is that of the holder before, one in a hundred.
 
    No lock: it is written by who holds the GIL, and read by a thread that has
    just got it, or that records the time of others while it holds it. */

@@ -114,7 +114,7 @@ extern void _PySampling_Drain(PyThreadState *tstate,
 extern void _PySampling_RecordNote(PyThreadState *tstate,
                                    _PySampling_Thread *thread, int state,
                                    uint64_t now_ns);
-// A tick has met the end of its run, or the work of the profiler.
+// A tick has met the end of its run: the holder was where it was before.
 extern void _PySampling_RecordRunEnd(_PySampling_Thread *thread);
 // Once per thread: under which frames its time goes if no tick hits it.
 extern void _PySampling_RecordRoot(PyThreadState *tstate,
@@ -150,8 +150,8 @@ _PySampling_WeighAll(_PySampling_Thread *thread, struct _sampling_time time);
 extern void _PySampling_WeighNothing(_PySampling_Thread *thread);
 extern size_t _PySampling_WeightsBytes(const _PySampling_Thread *thread);
 
-// sample/holders.c.  Who had the GIL, and where it was: at most two frames, a
-// Python function and the C function that it calls.
+// sample/holders.c.  Who had the GIL, and where it was: its Python functions
+// at their lines, and the C function that the innermost calls.
 typedef struct _sampling_holder {
     uint32_t thread;            // row, or _PySampling_NO_THREAD: not known
     uint32_t node;

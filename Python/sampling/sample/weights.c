@@ -7,7 +7,7 @@
    A tick *stands for* a period for each deadline that it answers, its span:
    each moment is as likely to have one as any other, so a place is sampled
    in proportion to the time spent there.  Each deadline in a thread's life is
-   on one of its records, so spans add up to its wall time but for a period.
+   on one of its records, so spans add up to its wall time but for some periods.
    What the clocks say is shared by the thread's last samples: the oldest of
    them leaves with
 

@@ -193,6 +193,8 @@ _PySampling_AfterForkChild(void)
 int
 _PySampling_OwnThreads(void)
 {
-    return _PySampling_ClockHasThread() + _PySampling_EndingHasThread()
-        + STATE->num_helpers;
+    _PySampling_LockRegistry();
+    int has_clock = _PySampling_ClockHasThread();
+    _PySampling_UnlockRegistry();
+    return has_clock + _PySampling_EndingHasThread() + STATE->num_helpers;
 }

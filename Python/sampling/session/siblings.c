@@ -127,6 +127,8 @@ _PySampling_SiblingsTakeOver(_PySampling_Thread *thread)
             .is_asleep = 1,
         };
         thread->waiting_since_ns = 0;
+        // As whoever notes one does: it asks to get ticks again.
+        _PySampling_TicksEnd(thread);
         (void)_PySampling_RunSet(
             thread, _PySampling_DETACHED | _PySampling_NOTED);
     }
