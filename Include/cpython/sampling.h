@@ -1,15 +1,16 @@
 /* Samples of the built-in profiler, for profilers written in C.
 
-   A subscription gets records: samples of every thread, and what else happens
-   (PySampling_Kind).  Batches of them are drained without a Python object,
-   from any thread, with or without an attached thread state.
+   A subscription is handed over in batches: what every thread did since the
+   last one, added up, with the names that it uses.  Batches are drained
+   without a Python object, from any thread, with or without an attached thread
+   state.
 
        #include "Python.h"
        #include "cpython/sampling.h"
 
        const PySampling_API *api =
            PyCapsule_Import(PySampling_CAPSULE_NAME, 0);
-       if (api == NULL || api->version < 1) ...
+       if (api == NULL || api->version < 2) ...
 
        PySampling_Options options = PySampling_OPTIONS_INIT;
        options.rate_hz = 100;
@@ -24,10 +25,9 @@
        ... drain what is left ...
        api->free(sub);
 
-   Records refer to stacks, threads and labels by number.  A batch brings the
-   rows that the subscription has not got yet, so that whoever keeps
-   them can look up every number; all numbers begin anew when `serial` of a
-   batch differs from the one before.
+   A batch is whole: its rows refer to rows of the same batch.  `numbers` says
+   which rows of several batches are the same: those of equal number, as long
+   as `serial` is the same.
 
    An extension and an interpreter may be of different versions: structs grow,
    at their end only, and whoever makes one says how large it is.
@@ -36,7 +36,7 @@
      the default.  If it is larger than the interpreter knows, what the
      interpreter does not know has to be 0: the default of all fields to come.
    - PySampling_API and PySampling_Batch are the interpreter's.  All fields of
-     version 1 are there; check PySampling_HAS() before using a later one.
+     version 2 are there; check PySampling_HAS() before using a later one.
    - So are rows.  The `stride` of an array is the distance between two of
      them: use PySampling_ROW(), never an index into the array. */
 
@@ -55,7 +55,7 @@ extern "C" {
 #define PySampling_HAS(SIZE, TYPE, FIELD) \
     ((SIZE) >= offsetof(TYPE, FIELD) + sizeof(((const TYPE *)0)->FIELD))
 
-typedef struct _sampling_subscription PySampling_Subscription;
+typedef struct _sampling_sink PySampling_Subscription;
 
 typedef struct {
     size_t size;                // sizeof(PySampling_Options), as the extension
@@ -66,31 +66,31 @@ typedef struct {
     int depth_frames;           // 0: what holds already, or the default
     int names;                  // 1: C functions and operators, 2: opcodes,
                                 // 3: both; -1: what holds, or the default
-    uint32_t max_records;       // capacity: records that may wait
+    uint32_t max_samples;       // capacity: samples that differ, in a batch;
+                                // further ones are of the stack "[lost]"
     int64_t interpreter_id;     // -1: all interpreters; of one that is not
                                 // there (yet) no records come
     uint64_t flags;             // PySampling_WITH_*
+    uint32_t max_moments;       // with PySampling_WITH_MOMENTS: how many wait;
+                                // more are made fewer, and coarser
 } PySampling_Options;
 
-// Also what asyncio's tasks wait for: PySampling_TASK, PySampling_DELAY and
-// the rows of PySampling_TaskClass.
+// Also what asyncio's tasks wait for: task_ns, delay_ns and counters in the
+// rows of PySampling_TaskClass.
 #define PySampling_WITH_TASKS 1
+// Also when samples were taken: the rows of PySampling_Moment.
+#define PySampling_WITH_MOMENTS 2
 
 #define PySampling_OPTIONS_INIT \
-    {sizeof(PySampling_Options), 1000, 0, -1, 65536, -1, 0}
+    {sizeof(PySampling_Options), 1000, 0, -1, 65536, -1, 0, 65536}
 
+// What happens beside samples.
 typedef enum {
-    PySampling_SAMPLE = 0,
     PySampling_THREAD_START = 1,
     PySampling_THREAD_END = 2,  // weights: given to samples without a tick
     PySampling_GC = 3,          // count: the generation; wall_ns: how long
     PySampling_FORK = 4,        // the process forked; this is the parent
     PySampling_RATE = 5,        // count: the rate it asks for, in Hz
-    PySampling_LOST = 6,        // count: records that were dropped
-    // Only with PySampling_WITH_TASKS.  Their wall_ns is on no thread's clock.
-    PySampling_TASK = 7,        // a task waited, for so long
-    PySampling_DELAY = 8,       // tasks waited for their loop because of
-                                // this: a proportion, not a time
 } PySampling_Kind;
 
 typedef enum {
@@ -108,32 +108,48 @@ typedef enum {
     PySampling_STATE_CPU_WAIT = 11,     // with the GIL, but without a CPU
 } PySampling_State;
 
-#define PySampling_FLAG_RESIDUE 1   // count is 0: what no tick hit, or of a
-                                    // sample that counts in another state
-#define PySampling_FLAG_MERGED 2    // of several samples of one stack
-
+/* All records of one key since the last batch. */
 typedef struct {
-    uint64_t time_ns;           // monotonic: of its tick; off the GIL, when
-                                // the time that it weighs ended.  Records of
-                                // one thread need not be in this order
     uint32_t node;              // the stack: a node and its parents
     uint32_t thread;
     uint32_t labels;
-    uint8_t kind;               // PySampling_Kind
-    uint8_t state;              // PySampling_State
-    uint16_t flags;
+    uint32_t state;             // PySampling_State
+    // Who had the GIL while the thread waited for it.
+    uint32_t holder_thread;     // PySampling_NO_THREAD: it is not known
+    uint32_t holder_node;       // where it was: Python functions at their
+                                // lines, and the C function that the innermost
+                                // calls; 0: it is no such wait
     uint64_t count;             // samples that it stands for
     uint64_t cpu_ns;
     uint64_t wall_ns;
-    // Who had the GIL while the thread waited for it.  A wait with several
-    // holders has a record for each.
-    uint32_t holder_thread;     // PySampling_NO_THREAD: it is not known
-    uint32_t holder_node;       // where it was: its Python functions at their
-                                // lines, and the C function that the innermost
-                                // calls; 0: the record is of no such wait
-} PySampling_Record;
+    uint64_t task_ns;           // of tasks' lives while they wait
+    uint64_t delay_ns;          // tasks waited for their loop because of this:
+                                // a proportion, not a time
+    uint64_t time_ns;           // monotonic: of the last record
+} PySampling_Sample;
 
 #define PySampling_NO_THREAD UINT32_MAX
+
+/* A record of a sample.  Those of one thread need not be in the order of
+   time. */
+typedef struct {
+    uint64_t time_ns;           // monotonic: of its tick; off the GIL, when
+                                // the time that it weighs ended
+    uint64_t count;
+    uint64_t cpu_ns;
+    uint64_t wall_ns;
+    uint32_t sample;            // the row that it is part of
+    uint32_t reserved;
+} PySampling_Moment;
+
+typedef struct {
+    uint64_t time_ns;           // monotonic
+    uint64_t count;
+    uint64_t cpu_ns;
+    uint64_t wall_ns;
+    uint32_t kind;              // PySampling_Kind
+    uint32_t thread;            // PySampling_NO_THREAD: it is of none
+} PySampling_Event;
 
 #define PySampling_NO_STRING UINT32_MAX
 
@@ -170,15 +186,15 @@ typedef struct {
     uint32_t key;               // string; PySampling_NO_STRING: a task
     uint32_t value;             // string; of a task its name, if it has one
     uint64_t task_id;           // id() of the task, or 0
-    uint32_t task_function;     // what the task runs, if it is known
+    uint32_t task_class;        // what the task runs, if it is known
     uint32_t is_work;           // the thread is not in the task: it is one of
                                 // an executor, and works for it
 } PySampling_Label;
 
-#define PySampling_NO_FUNCTION UINT32_MAX
+#define PySampling_NO_CLASS UINT32_MAX
 
-/* What was counted of all tasks that run a function, exactly, since the
-   subscription began; the two longest may have been before.  What they ran is
+/* What was counted of all tasks that run a function, exactly, since the last
+   batch; the two longest may have been before.  What they ran is
    to be shared by the samples in these tasks, by their wall time. */
 typedef struct {
     uint32_t function;
@@ -208,11 +224,11 @@ typedef struct {
 typedef struct {
     const void *rows;
     size_t stride;              // bytes from one row to the next
-    uint32_t first;             // row i of the array is number first + i
     uint32_t num;
+    const uint32_t *numbers;    // of each row; NULL: they have none
 } PySampling_Rows;
 
-// A pointer to row i: PySampling_ROW(PySampling_Record, batch->records, i)
+// A pointer to row i: PySampling_ROW(PySampling_Sample, batch->samples, i)
 #define PySampling_ROW(TYPE, ROWS, I) \
     ((const TYPE *)((const char *)(ROWS).rows + (size_t)(I) * (ROWS).stride))
 
@@ -220,25 +236,20 @@ typedef struct {
     size_t size;                // sizeof(PySampling_Batch), as the interpreter
                                 // was compiled
     uint32_t serial;
-    PySampling_Rows records;    // PySampling_Record; they have no numbers
+    PySampling_Rows samples;    // PySampling_Sample
     PySampling_Rows strings;    // PySampling_String
     PySampling_Rows functions;  // PySampling_Function
     PySampling_Rows frames;     // PySampling_Frame
     PySampling_Rows nodes;      // PySampling_Node
     PySampling_Rows labels;     // PySampling_Label
     PySampling_Rows threads;    // PySampling_Thread
-    // Rows that came before and come again, because a function has got a
-    // module or a thread another name; and the number of each.
-    PySampling_Rows changed_functions;
-    const uint32_t *changed_function_rows;
-    PySampling_Rows changed_threads;
-    const uint32_t *changed_thread_rows;
-    // All that there are, in each batch, with PySampling_WITH_TASKS.
     PySampling_Rows task_classes;       // PySampling_TaskClass
+    PySampling_Rows events;     // PySampling_Event
+    PySampling_Rows moments;    // PySampling_Moment
 } PySampling_Batch;
 
 typedef struct {
-    int version;                // 1
+    int version;                // 2
     size_t size;                // sizeof(PySampling_API), as the interpreter
                                 // was compiled
 
@@ -249,9 +260,9 @@ typedef struct {
     PySampling_Subscription *(*subscribe)(const PySampling_Options *options);
 
     /* With an attached thread state.  0, or -1 with an exception set.  flush
-       makes records of all time up to now, and lets all numbers begin anew if
+       adds all time up to now, and lets all numbers begin anew if
        there are many; call it about once a second.  After close no more
-       records come. */
+       samples come. */
     int (*flush)(PySampling_Subscription *sub);
     int (*set_rate)(PySampling_Subscription *sub, int rate_hz);
     int (*close)(PySampling_Subscription *sub);

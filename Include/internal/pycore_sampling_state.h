@@ -25,7 +25,7 @@ struct _sampling_tables;
 struct _sampling_clock;
 struct _sampling_buffer;
 struct _sampling_holders;
-struct _sampling_subscription;
+struct _sampling_sink;
 struct _sampling_profile;
 struct _sampling_calls;
 
@@ -77,6 +77,7 @@ typedef struct {
     int signal;                 // 0: choose one
     int manual;                 // no sampler thread: ticks come from tests
     int is_deferred;            // the session samples inside of regions
+    int has_timeline;           // it keeps moments
 } _PySampling_Options;
 
 #define _PySampling_DEFAULT_RATE_HZ 1000
@@ -241,12 +242,9 @@ struct _sampling_runtime_state {
     // read without it.
     _PySampling_Options options;
     uint64_t period_ns;
-    // Tables that only subscribers use begin anew at that size.  Same lock.
-    uint64_t renewal_bytes;
-    uint64_t renewed_ns;
-    // The profile of the session, start() to stop(); NULL: there is none.
+    // The sink of the session, start() to stop(); NULL: there is none.
     // Same lock, but read without it by tasks.c: atomic store.
-    struct _sampling_profile *session;
+    struct _sampling_sink *session;
     struct _sampling_counters session_counters;     // when it began
     _PySampling_Options session_options;    // of the session, or of the block
                                             // of profile() that was first
@@ -279,11 +277,10 @@ struct _sampling_runtime_state {
     PyMutex tables_mutex;
     struct _sampling_tables *tables;
     unsigned int tables_serial;
-    // Who gets the records (sinks/dispatch.c): profiles, of the session and of
-    // blocks, and subscriptions.  Lock: tables_mutex, and control_mutex for
-    // changes.
-    struct _sampling_profile *profiles;
-    struct _sampling_subscription *subscriptions;
+    // Who gets the records (sinks/dispatch.c): the session, blocks and
+    // subscriptions.  Lock: tables_mutex, and control_mutex for changes.
+    struct _sampling_sink *sinks;
+    int num_profiles;           // of these, no subscriptions
     int num_helpers;            // threads that serve subscribers
     int has_moved_thread;       // a state ran on a thread that did not make it
     // What -X sampleprof asked for.  Owner: who holds the main interpreter's

@@ -33,7 +33,8 @@ def subscribe(callback: Callable[[Batch], object], *, rate_hz: int = 1000,
               threads: Iterable[int] | None = None,
               labels: dict[str, str] | None = None,
               all_interpreters: bool = False,
-              tasks: bool = False) -> Subscription: ...
+              tasks: bool = False,
+              moments: bool = False) -> Subscription: ...
 def load_ipython_extension(shell: Any) -> None: ...
 def unload_ipython_extension(shell: Any) -> None: ...
 
@@ -584,13 +585,12 @@ class ProfileDiff:
 
 class Rows:
     serial: int
-    strings: list[str]
-    functions: list[Function]
-    frames: list[Frame]
-    nodes: list[tuple[int, int]]
-    labels: list[tuple[int, str | None, str | None, int]]
-    threads: list[Thread]
-    tasks: dict[int, Any]
+    functions: dict[int, tuple[Any, ...]]
+    frames: dict[int, tuple[int, ...]]
+    nodes: dict[int, tuple[int, int]]
+    labels: dict[int, tuple[Any, ...]]
+    threads: dict[int, tuple[Any, ...]]
+    def thread(self, number: int) -> Thread: ...
     def stack(self, node: int) -> tuple[Frame, ...]: ...
     def label_set(self, row: int
                   ) -> tuple[dict[str, str], str | None, int | None]: ...
@@ -618,9 +618,7 @@ class SampleRecord:
 
 class Batch:
     STATES: ClassVar[tuple[str, ...]]
-    RECORD_KINDS: ClassVar[tuple[str, ...]]
     rows: Rows
-    first: dict[str, int]
     stats: dict[str, int]
     subscription: Subscription | None
     records: list[Record]
@@ -629,8 +627,9 @@ class Batch:
     def __iter__(self) -> Iterator[SampleRecord]: ...
     def task_waits(self) -> Iterator[SampleRecord]: ...
     def delays(self) -> Iterator[SampleRecord]: ...
-    # Each column by its name: kind, node, thread, ...
-    def __getattr__(self, name: str) -> Sequence[int]: ...
+    def samples(self) -> list[tuple[tuple[int, ...], tuple[int, ...], int]]: ...
+    def moments(self
+                ) -> list[tuple[int, tuple[int, ...], int, int, int]]: ...
 
 class Subscription:
     closed: bool

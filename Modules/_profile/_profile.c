@@ -37,7 +37,7 @@ module _profile
 static PyObject *
 export_and_free(struct _sampling_profile *profile)
 {
-    PyObject *raw = _PyProfile_Export(profile);
+    PyObject *raw = _PyProfile_ExportProfile(profile);
     _PySampling_ProfileFree(profile);
     return raw;
 }
@@ -53,6 +53,7 @@ _profile.start
     signal: int = 0
     manual: bool = False
     defer: bool = False
+    times: bool = False
 
 Start a sampling session.
 
@@ -62,8 +63,8 @@ A depth of 0 and names of -1 stand for what subscribers have, or the default.
 static PyObject *
 _profile_start_impl(PyObject *module, const char *mode, int rate_hz,
                     int depth_frames, int names, int signal, int manual,
-                    int defer)
-/*[clinic end generated code: output=6bd37c3855742fe6 input=d12a31151af30c1d]*/
+                    int defer, int times)
+/*[clinic end generated code: output=bcb4887716d228b8 input=afed1b865fa851fb]*/
 {
     _PySampling_Options options = {
         .rate_hz = rate_hz,
@@ -72,6 +73,7 @@ _profile_start_impl(PyObject *module, const char *mode, int rate_hz,
         .signal = signal,
         .manual = manual,
         .is_deferred = defer,
+        .has_timeline = times,
     };
     _PySampling_DefaultOptions(&options);
     if (_PyProfile_ReadMode(mode, &options.mode) < 0
@@ -257,7 +259,7 @@ _profile_tick_impl(PyObject *module, unsigned long long wall_ns,
 static void
 free_block(PyObject *capsule)
 {
-    struct _sampling_profile *block =
+    struct _sampling_sink *block =
         PyCapsule_GetPointer(capsule, BLOCK_NAME);
     _PySampling_BlockFree(_PyThreadState_GET(), block);
 }
@@ -272,6 +274,7 @@ _profile.begin_block
     names: int = -1
     signal: int = 0
     manual: bool = False
+    times: bool = False
 
 Begin a block of profile(); return what end_block() takes.
 
@@ -281,8 +284,8 @@ The defaults stand for what the running session has.
 static PyObject *
 _profile_begin_block_impl(PyObject *module, const char *mode, int rate_hz,
                           int depth_frames, int names, int signal,
-                          int manual)
-/*[clinic end generated code: output=faacfc8aeab04888 input=141466b2d1241169]*/
+                          int manual, int times)
+/*[clinic end generated code: output=2a7d63e4244b1244 input=91d7f6cf7f441678]*/
 {
     _PySampling_Options asked = {
         .mode = _PySampling_ANY_MODE,
@@ -291,6 +294,7 @@ _profile_begin_block_impl(PyObject *module, const char *mode, int rate_hz,
         .names = names,
         .signal = signal,
         .manual = manual,
+        .has_timeline = times,
     };
     _PySampling_Options filled = asked;
     filled.rate_hz = rate_hz != 0 ? rate_hz : _PySampling_DEFAULT_RATE_HZ;
@@ -300,7 +304,7 @@ _profile_begin_block_impl(PyObject *module, const char *mode, int rate_hz,
     {
         return NULL;
     }
-    struct _sampling_profile *block;
+    struct _sampling_sink *block;
     _PySampling_Status status =
         _PySampling_BlockBegin(_PyThreadState_GET(), &asked, &block);
     if (status == _PySampling_ERR_OPTIONS && _PySampling_IsRunning()) {
@@ -329,7 +333,7 @@ static PyObject *
 _profile_end_block(PyObject *module, PyObject *block)
 /*[clinic end generated code: output=9748fdf0d56979a3 input=ad32faed06fcd26f]*/
 {
-    struct _sampling_profile *open = PyCapsule_GetPointer(block, BLOCK_NAME);
+    struct _sampling_sink *open = PyCapsule_GetPointer(block, BLOCK_NAME);
     if (open == NULL) {
         return NULL;
     }
@@ -610,7 +614,7 @@ module_exec(PyObject *module)
     {
         return -1;
     }
-    _PyRuntime.sampling.exit_export = _PyProfile_Export;
+    _PyRuntime.sampling.exit_export = _PyProfile_ExportProfile;
     return _PyProfile_InitCAPI(module);
 }
 

@@ -62,12 +62,13 @@ extern int _PyProfile_InitTasks(PyObject *module);
 // delivery.c: more functions of the module.
 extern PyMethodDef _PyProfile_DeliveryMethods[];
 
-// export.c: the dict that profile_sampling reads.  The tables are the caller's
-// own.
-extern PyObject *_PyProfile_Export(const struct _sampling_profile *profile);
+// export.c: the dict that profile_sampling reads.
+extern PyObject *
+_PyProfile_Export(const struct _sampling_profile *profile, int has_tasks);
+extern PyObject *
+_PyProfile_ExportProfile(const struct _sampling_profile *profile);
 extern PyObject *
 _PyProfile_ExportCounters(const struct _sampling_counters *counters);
-extern PyObject *_PyProfile_ExportBatch(const struct _sampling_taken *taken);
 // None for NULL.
 extern PyObject *_PyProfile_ExportCalls(const struct _sampling_calls *calls);
 

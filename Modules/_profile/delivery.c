@@ -32,6 +32,7 @@ _profile.subscribe
     signal: int = 0
     manual: bool = False
     max_events: unsigned_int = 65536
+    times: unsigned_int = 0
     batch_events: unsigned_int = 4096
     interpreter_id: long_long = -1
     threads: object = None
@@ -48,10 +49,10 @@ depth_frames 0 and names -1: what holds already, or the default.
 static PyObject *
 _profile_subscribe_impl(PyObject *module, int rate_hz, int depth_frames,
                         int names, int signal, int manual,
-                        unsigned int max_events, unsigned int batch_events,
-                        long long interpreter_id, PyObject *threads,
-                        PyObject *labels, int task)
-/*[clinic end generated code: output=da5e2acad152a5ca input=8a7292ee3bc26d56]*/
+                        unsigned int max_events, unsigned int times,
+                        unsigned int batch_events, long long interpreter_id,
+                        PyObject *threads, PyObject *labels, int task)
+/*[clinic end generated code: output=5205cbb62bc93439 input=ece02d3ad0d8a389]*/
 {
     _PySampling_Options options = {
         .rate_hz = rate_hz,
@@ -63,8 +64,10 @@ _profile_subscribe_impl(PyObject *module, int rate_hz, int depth_frames,
     _PySampling_DefaultOptions(&options);
     if (_PyProfile_CheckOptions(&options) < 0
         || _PyProfile_CheckRange("max_samples", max_events,
-                                 _PySampling_MIN_EVENTS,
-                                 _PySampling_MAX_EVENTS) < 0
+                                 _PySampling_MIN_SAMPLES,
+                                 _PySampling_MAX_SAMPLES) < 0
+        || _PyProfile_CheckRange("times", times, 0,
+                                 _PySampling_MAX_SAMPLES) < 0
         || _PyProfile_CheckRange("batch_samples", batch_events, 1,
                                  max_events) < 0)
     {
@@ -95,9 +98,9 @@ _profile_subscribe_impl(PyObject *module, int rate_hz, int depth_frames,
     }
     result = _PyProfile_Subscribe(
         get_profile_state(module), &(_PySampling_SubscribeOptions){
-            .rate_hz = rate_hz,
-            .max_events = max_events,
-            .batch_events = batch_events,
+            .max_samples = max_events,
+            .max_moments = times,
+            .wake_records = batch_events,
             .interpreter_id = interpreter_id,
             .thread_idents = threads == Py_None ? NULL : idents,
             .num_thread_idents = (uint32_t)num_threads,

@@ -1,4 +1,4 @@
-/* Profiles and batches as Python objects.
+/* What is handed over, as Python objects.
 
    Owns the shape of the dict that Lib/profile_sampling/_data/tables.py reads;
    both describe it.  Numbers go over as bytes of whole columns, so that a
@@ -10,104 +10,122 @@
 
 #include "Python.h"
 
+#include "pycore_ceval.h"             // _Py_eval_breaker_bit_is_set()
+#include "pycore_pystate.h"           // _PyThreadState_GET()
 #include "pycore_runtime.h"           // _PyRuntime
 
 #include "_profile.h"
 
-static PyObject *
-text_of(const struct _sampling_tables *tables, uint32_t row)
+#define ROW(TYPE, ROWS, I) PySampling_ROW(PySampling_##TYPE, (ROWS), (I))
+
+/* So many items are made between two looks whether another thread wants the
+   GIL.  Nobody else has what they are made of. */
+#define ITEMS_AT_A_TIME 1024
+
+static void
+let_others_run(void)
 {
-    if (row == _PySampling_NO_STRING) {
-        return Py_NewRef(Py_None);
+    PyThreadState *tstate = _PyThreadState_GET();
+    if (_Py_eval_breaker_bit_is_set(tstate, _PY_GIL_DROP_REQUEST_BIT)) {
+        Py_BEGIN_ALLOW_THREADS
+        Py_END_ALLOW_THREADS
     }
-    const struct _sampling_string_row *s = &tables->strings[row];
-    return PyUnicode_DecodeUTF8(tables->string_bytes + s->offset, s->size,
-                                "surrogatepass");
 }
 
-static PyObject *
-function(const struct _sampling_tables *tables, uint32_t row)
+/* What items are made of: a batch, and its texts (list of str). */
+struct source {
+    const PySampling_Batch *batch;
+    PyObject *texts;
+    int has_tasks;
+};
+
+static const struct source *
+begin_item(const void *source, uint32_t row)
 {
-    const struct _sampling_function_row *f = &tables->functions[row];
-    uint32_t module = _PySampling_TablesModuleOf(tables, f);
-    return Py_BuildValue("(NNNii)", text_of(tables, module),
-                         text_of(tables, f->qualname),
-                         text_of(tables, f->filename),
-                         f->first_line, f->kind);
+    if (row % ITEMS_AT_A_TIME == ITEMS_AT_A_TIME - 1) {
+        let_others_run();
+    }
+    return source;
 }
 
 static PyObject *
-thread(const struct _sampling_tables *tables, uint32_t row)
-{
-    const struct _sampling_thread_row *t = &tables->threads[row];
-    return Py_BuildValue("(KLNL)", (unsigned long long)t->ident,
-                         (long long)t->native_id, text_of(tables, t->name),
-                         (long long)t->interpreter_id);
-}
-
-static PyObject *
-list_of(const struct _sampling_tables *tables, uint32_t num,
-        PyObject *(*item_of)(const struct _sampling_tables *, uint32_t))
+list_of(const void *from, uint32_t num,
+        PyObject *(*item_of)(const void *, uint32_t))
 {
     PyObject *list = PyList_New(num);
+    if (list != NULL) {
+        // Others may run meanwhile: they are not to find it half made.
+        PyObject_GC_UnTrack(list);
+    }
     for (uint32_t row = 0; list != NULL && row < num; row++) {
-        PyObject *item = item_of(tables, row);
+        PyObject *item = item_of(from, row);
         if (item == NULL) {
             Py_CLEAR(list);
             break;
         }
         PyList_SET_ITEM(list, row, item);
     }
+    if (list != NULL) {
+        PyObject_GC_Track(list);
+    }
     return list;
 }
 
 static PyObject *
-frame_columns(const struct _sampling_tables *tables)
+text(const void *source, uint32_t row)
 {
-    PyObject *bytes = PyBytes_FromStringAndSize(
-        NULL, (Py_ssize_t)tables->num_frames * 5 * sizeof(int32_t));
-    if (bytes == NULL) {
-        return NULL;
-    }
-    int32_t *out = (int32_t *)PyBytes_AS_STRING(bytes);
-    for (uint32_t row = 0; row < tables->num_frames; row++) {
-        const struct _sampling_frame_row *f = &tables->frames[row];
-        *out++ = (int32_t)f->function;
-        *out++ = f->line;
-        *out++ = f->column;
-        *out++ = f->offset;
-        *out++ = f->opcode;
-    }
-    return bytes;
+    const struct source *from = begin_item(source, row);
+    const PySampling_String *s = ROW(String, from->batch->strings, row);
+    return PyUnicode_DecodeUTF8(s->utf8, (Py_ssize_t)s->size,
+                                "surrogatepass");
 }
 
 static PyObject *
-node_columns(const struct _sampling_tables *tables)
+text_of(const struct source *from, uint32_t row)
 {
-    Py_BUILD_ASSERT(sizeof(struct _sampling_node_row) == 8);
-    return PyBytes_FromStringAndSize(
-        (const char *)tables->nodes,
-        (Py_ssize_t)tables->num_nodes * sizeof(struct _sampling_node_row));
+    return Py_NewRef(row == PySampling_NO_STRING
+                     ? Py_None : PyList_GET_ITEM(from->texts, row));
+}
+
+static PyObject *
+function(const void *source, uint32_t row)
+{
+    const struct source *from = begin_item(source, row);
+    const PySampling_Function *f = ROW(Function, from->batch->functions, row);
+    return Py_BuildValue("(NNNii)", text_of(from, f->module),
+                         text_of(from, f->qualname),
+                         text_of(from, f->filename), f->first_line, f->kind);
+}
+
+static PyObject *
+thread(const void *source, uint32_t row)
+{
+    const struct source *from = begin_item(source, row);
+    const PySampling_Thread *t = ROW(Thread, from->batch->threads, row);
+    return Py_BuildValue("(KLNL)", (unsigned long long)t->ident,
+                         (long long)t->native_id, text_of(from, t->name),
+                         (long long)t->interpreter_id);
 }
 
 /* (parent row, key or None for a task, value or None, id of the task, what it
-   runs: row of coroutines + 1, or 0: not known, and whether the thread only
+   runs: row of task classes + 1, or 0: not known, and whether the thread only
    works for it) */
 static PyObject *
-label(const struct _sampling_tables *tables, uint32_t row)
+label(const void *source, uint32_t row)
 {
-    const struct _sampling_label_row *l = &tables->labels[row];
-    return Py_BuildValue("(INNKIi)", l->parent, text_of(tables, l->key),
-                         text_of(tables, l->value),
-                         (unsigned long long)l->task_id, l->coroutine,
+    const struct source *from = begin_item(source, row);
+    const PySampling_Label *l = ROW(Label, from->batch->labels, row);
+    return Py_BuildValue("(INNKII)", l->parent, text_of(from, l->key),
+                         text_of(from, l->value),
+                         (unsigned long long)l->task_id, l->task_class + 1,
                          l->is_work);
 }
 
 /* uint32_t, without the zeros at the end */
 static PyObject *
-lives(const struct _sampling_task_row *row)
+lives(const PySampling_TaskClass *row)
 {
-    Py_ssize_t used = _PySampling_LIFE_BUCKETS;
+    Py_ssize_t used = row->num_lives;
     while (used > 0 && row->lives[used - 1] == 0) {
         used--;
     }
@@ -115,52 +133,56 @@ lives(const struct _sampling_task_row *row)
                                      used * (Py_ssize_t)sizeof(*row->lives));
 }
 
+/* Who did not ask for them gets the function only. */
 static PyObject *
-task_class(uint32_t function, const struct _sampling_task_row *row)
+task_class(const void *source, uint32_t row)
 {
-    const struct _sampling_task_values *v = &row->values;
-    return Py_BuildValue("(IKKKKKKKKKN)", function,
-                         (unsigned long long)v->num_finished,
-                         (unsigned long long)v->num_cancelled,
-                         (unsigned long long)v->running_ns,
-                         (unsigned long long)v->loop_wait_ns,
-                         (unsigned long long)v->awaiting_ns,
-                         (unsigned long long)v->longest_step_ns,
-                         (unsigned long long)v->longest_life_ns,
-                         (unsigned long long)v->num_steps,
-                         (unsigned long long)v->lives_ns, lives(row));
+    const struct source *from = begin_item(source, row);
+    const PySampling_TaskClass *c =
+        ROW(TaskClass, from->batch->task_classes, row);
+    if (!from->has_tasks) {
+        return Py_BuildValue("(I)", c->function);
+    }
+    return Py_BuildValue("(IKKKKKKKKKN)", c->function,
+                         (unsigned long long)c->finished,
+                         (unsigned long long)c->cancelled,
+                         (unsigned long long)c->running_ns,
+                         (unsigned long long)c->loop_wait_ns,
+                         (unsigned long long)c->awaiting_ns,
+                         (unsigned long long)c->longest_step_ns,
+                         (unsigned long long)c->longest_life_ns,
+                         (unsigned long long)c->steps,
+                         (unsigned long long)c->lives_ns, lives(c));
 }
 
+/* Structs as they are. */
 static PyObject *
-task_classes(const struct _sampling_profile *profile)
+bytes_of(const PySampling_Rows *rows)
 {
-    const struct _sampling_tables *tables = profile->tables;
-    const struct _sampling_task_row none = {0};
-    PyObject *list = PyList_New(tables->num_coroutines);
-    for (uint32_t i = 0; list != NULL && i < tables->num_coroutines; i++) {
-        PyObject *item = task_class(
-            tables->coroutines[i].function,
-            i < profile->tasks.num_rows ? &profile->tasks.rows[i] : &none);
-        if (item == NULL) {
-            Py_CLEAR(list);
-            break;
-        }
-        PyList_SET_ITEM(list, i, item);
-    }
-    return list;
+    return PyBytes_FromStringAndSize(
+        rows->rows, (Py_ssize_t)(rows->num * rows->stride));
+}
+
+/* The numbers of rows, which are the same in all batches of a serial. */
+static PyObject *
+numbers_of(const PySampling_Rows *rows)
+{
+    return PyBytes_FromStringAndSize(
+        (const char *)rows->numbers,
+        (Py_ssize_t)(rows->num * sizeof(uint32_t)));
 }
 
 static int64_t *
-put_sample(int64_t *out, const struct _sampling_sample_row *s)
+put_sample(int64_t *out, const PySampling_Sample *s)
 {
-    *out++ = s->key.node;
-    *out++ = s->key.thread;
-    *out++ = s->key.labels;
-    *out++ = s->key.state;
-    *out++ = s->key.holder_thread == _PySampling_NO_THREAD
-        ? -1 : (int64_t)s->key.holder_thread;
-    *out++ = s->key.holder_node;
-#define X(NAME, KIND, UNIT) *out++ = (int64_t)s->values.NAME;
+    *out++ = s->node;
+    *out++ = s->thread;
+    *out++ = s->labels;
+    *out++ = s->state;
+    *out++ = s->holder_thread == PySampling_NO_THREAD
+        ? -1 : (int64_t)s->holder_thread;
+    *out++ = s->holder_node;
+#define X(NAME, KIND, UNIT) *out++ = (int64_t)s->NAME;
     _PySampling_VALUES(X)
 #undef X
     return out;
@@ -170,25 +192,45 @@ put_sample(int64_t *out, const struct _sampling_sample_row *s)
 #define SAMPLE_COLUMNS \
     (KEY_COLUMNS + sizeof(struct _sampling_values) / sizeof(uint64_t))
 
+static void
+put_samples(PyObject *bytes, const PySampling_Batch *batch)
+{
+    int64_t *out = (int64_t *)PyBytes_AS_STRING(bytes);
+    for (uint32_t row = 0; row < batch->samples.num; row++) {
+        out = put_sample(out, ROW(Sample, batch->samples, row));
+    }
+}
+
 /* node, thread, labels, state, thread that held the GIL (-1: not known) and
    its place (0: no wait for the GIL), then the values. */
 static PyObject *
-sample_columns(const struct _sampling_profile *profile)
+sample_columns(const PySampling_Batch *batch)
 {
-    Py_ssize_t used = 0;
-    for (uint32_t row = 0; row < profile->num_samples; row++) {
-        used += _PySampling_Weighs(&profile->samples[row].values);
-    }
     PyObject *bytes = PyBytes_FromStringAndSize(
-        NULL, used * (Py_ssize_t)(SAMPLE_COLUMNS * sizeof(int64_t)));
-    if (bytes == NULL) {
-        return NULL;
+        NULL, batch->samples.num
+              * (Py_ssize_t)(SAMPLE_COLUMNS * sizeof(int64_t)));
+    if (bytes != NULL && batch->samples.num > ITEMS_AT_A_TIME) {
+        // Nobody else has the bytes.
+        Py_BEGIN_ALLOW_THREADS
+        put_samples(bytes, batch);
+        Py_END_ALLOW_THREADS
     }
-    int64_t *out = (int64_t *)PyBytes_AS_STRING(bytes);
-    for (uint32_t row = 0; row < profile->num_samples; row++) {
-        if (_PySampling_Weighs(&profile->samples[row].values)) {
-            out = put_sample(out, &profile->samples[row]);
-        }
+    else if (bytes != NULL) {
+        put_samples(bytes, batch);
+    }
+    return bytes;
+}
+
+/* When the last record of each sample was. */
+static PyObject *
+last_moments(const PySampling_Batch *batch)
+{
+    PyObject *bytes = PyBytes_FromStringAndSize(
+        NULL, batch->samples.num * (Py_ssize_t)sizeof(uint64_t));
+    uint64_t *out = bytes != NULL
+        ? (uint64_t *)PyBytes_AS_STRING(bytes) : NULL;
+    for (uint32_t row = 0; out != NULL && row < batch->samples.num; row++) {
+        out[row] = ROW(Sample, batch->samples, row)->time_ns;
     }
     return bytes;
 }
@@ -228,11 +270,33 @@ _PyProfile_ExportCounters(const struct _sampling_counters *counters)
     return dict;
 }
 
-PyObject *
-_PyProfile_Export(const struct _sampling_profile *profile)
+/* Of which rows of the engine they are, and what is in the order of time. */
+static PyObject *
+columns_of_batch(const struct _sampling_profile *profile)
 {
-    const struct _sampling_tables *tables = profile->tables;
+    const PySampling_Batch *batch = &profile->batch;
     return Py_BuildValue(
+        "{s:I,s:K,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:K}",
+        "serial", batch->serial,
+        "start_ns", (unsigned long long)profile->start_wall_ns,
+        "function_numbers", numbers_of(&batch->functions),
+        "frame_numbers", numbers_of(&batch->frames),
+        "node_numbers", numbers_of(&batch->nodes),
+        "label_numbers", numbers_of(&batch->labels),
+        "thread_numbers", numbers_of(&batch->threads),
+        "time_ns", last_moments(batch),
+        "events", bytes_of(&batch->events),
+        "moments", profile->rows->max_moments != 0
+            ? bytes_of(&batch->moments) : Py_NewRef(Py_None),
+        "resolution_ns",
+            (unsigned long long)profile->rows->resolution_ns);
+}
+
+static PyObject *
+export(const struct _sampling_profile *profile, const struct source *from)
+{
+    const PySampling_Batch *batch = from->batch;
+    PyObject *dict = Py_BuildValue(
         "{s:s,s:i,s:i,s:i,s:i,s:L,s:K,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N}",
         "mode", profile->options.mode == _PySampling_CPU ? "cpu" : "wall",
         "rate_hz", profile->options.rate_hz,
@@ -241,27 +305,72 @@ _PyProfile_Export(const struct _sampling_profile *profile)
         "pid", _PyRuntime.sampling.owner_pid,
         "start_time_ns", (long long)profile->start_time_ns,
         "duration_ns", (unsigned long long)profile->duration_ns,
-        "functions", list_of(tables, tables->num_functions, function),
-        "frames", frame_columns(tables),
-        "nodes", node_columns(tables),
-        "labels", list_of(tables, tables->num_labels, label),
-        "samples", sample_columns(profile),
+        "functions", list_of(from, batch->functions.num, function),
+        "frames", bytes_of(&batch->frames),
+        "nodes", bytes_of(&batch->nodes),
+        "labels", list_of(from, batch->labels.num, label),
+        "samples", sample_columns(batch),
         "measured", value_types(),
-        "task_classes", task_classes(profile),
-        "threads", list_of(tables, tables->num_threads, thread),
+        "task_classes", list_of(from, batch->task_classes.num, task_class),
+        "threads", list_of(from, batch->threads.num, thread),
         "stats", _PyProfile_ExportCounters(&profile->counters));
+    PyObject *more = dict != NULL ? columns_of_batch(profile) : NULL;
+    if (more == NULL || PyDict_Update(dict, more) < 0) {
+        Py_CLEAR(dict);
+    }
+    Py_XDECREF(more);
+    return dict;
+}
+
+PyObject *
+_PyProfile_Export(const struct _sampling_profile *profile, int has_tasks)
+{
+    struct source from = {.batch = &profile->batch, .has_tasks = has_tasks};
+    from.texts = list_of(&from, from.batch->strings.num, text);
+    PyObject *result = from.texts != NULL ? export(profile, &from) : NULL;
+    Py_XDECREF(from.texts);
+    return result;
+}
+
+PyObject *
+_PyProfile_ExportProfile(const struct _sampling_profile *profile)
+{
+    return _PyProfile_Export(profile, 1);
 }
 
 
-/* Calls. */
+/* Calls, whose names are in tables of their own. */
+
+static PyObject *
+name_text(const struct _sampling_tables *names, uint32_t row)
+{
+    if (row == _PySampling_NO_STRING) {
+        Py_RETURN_NONE;
+    }
+    const struct _sampling_string_row *s = _PySampling_AT(names, string, row);
+    return PyUnicode_DecodeUTF8(s->bytes, s->size, "surrogatepass");
+}
+
+static PyObject *
+calls_function(const void *tables, uint32_t row)
+{
+    const struct _sampling_tables *names = tables;
+    const struct _sampling_function_row *f =
+        _PySampling_AT(names, function, row);
+    return Py_BuildValue(
+        "(NNNii)", name_text(names, _PySampling_TablesModuleOf(names, f)),
+        name_text(names, f->qualname), name_text(names, f->filename),
+        f->first_line, f->kind);
+}
 
 /* (caller's row or -1, line, callee's row, route, calls, of these recursive,
    resumes, of these recursive, deepest); the route is None of what is no
    query, and '' of a query without one. */
 static PyObject *
-calls_row(const struct _sampling_calls *calls,
-          const struct _sampling_calls_row *row)
+calls_row(const void *counted, uint32_t i)
 {
+    const struct _sampling_calls *calls = counted;
+    const struct _sampling_total_row *row = _PySampling_AT(calls, total, i);
     PyObject *route;
     switch (row->route) {
     case _PySampling_NO_QUERY:
@@ -271,7 +380,7 @@ calls_row(const struct _sampling_calls *calls,
         route = PyUnicode_New(0, 0);
         break;
     default:
-        route = text_of(calls->names, row->route - 2);
+        route = name_text(calls->names, row->route - 2);
     }
     return Py_BuildValue(
         "(LiINKKKKK)",
@@ -288,229 +397,9 @@ _PyProfile_ExportCalls(const struct _sampling_calls *calls)
     if (calls == NULL) {
         Py_RETURN_NONE;
     }
-    PyObject *rows = PyList_New(calls->num_rows);
-    for (uint32_t i = 0; rows != NULL && i < calls->num_rows; i++) {
-        PyObject *row = calls_row(calls, &calls->rows[i]);
-        if (row == NULL) {
-            Py_CLEAR(rows);
-            break;
-        }
-        PyList_SET_ITEM(rows, i, row);
-    }
     return Py_BuildValue(
         "(iNNK)", calls->mode,
-        list_of(calls->names, calls->names->num_functions, function), rows,
+        list_of(calls->names, calls->names->num_functions, calls_function),
+        list_of(calls, calls->num_totals, calls_row),
         (unsigned long long)calls->num_lost);
-}
-
-
-/* Batches of records. */
-
-static PyObject *
-new_strings(const struct _sampling_tables *rows)
-{
-    return list_of(rows, rows->num_strings, text_of);
-}
-
-/* Rows of uint32_t: module, qualname, filename, first line, kind. */
-static PyObject *
-new_functions(const struct _sampling_tables *rows)
-{
-    PyObject *bytes = PyBytes_FromStringAndSize(
-        NULL, (Py_ssize_t)rows->num_functions * 5 * sizeof(uint32_t));
-    if (bytes == NULL) {
-        return NULL;
-    }
-    uint32_t *out = (uint32_t *)PyBytes_AS_STRING(bytes);
-    for (uint32_t row = 0; row < rows->num_functions; row++) {
-        const struct _sampling_function_row *f = &rows->functions[row];
-        *out++ = f->module;
-        *out++ = f->qualname;
-        *out++ = f->filename;
-        *out++ = (uint32_t)f->first_line;
-        *out++ = (uint32_t)f->kind;
-    }
-    return bytes;
-}
-
-/* Rows of uint64_t: parent, key, value, id of the task, what it runs: row of
-   task_functions + 1, or 0, and whether the thread only works for it. */
-static PyObject *
-new_labels(const struct _sampling_tables *rows)
-{
-    PyObject *bytes = PyBytes_FromStringAndSize(
-        NULL, (Py_ssize_t)rows->num_labels * 6 * sizeof(uint64_t));
-    if (bytes == NULL) {
-        return NULL;
-    }
-    uint64_t *out = (uint64_t *)PyBytes_AS_STRING(bytes);
-    for (uint32_t row = 0; row < rows->num_labels; row++) {
-        const struct _sampling_label_row *l = &rows->labels[row];
-        *out++ = l->parent;
-        *out++ = l->key;
-        *out++ = l->value;
-        *out++ = l->task_id;
-        *out++ = l->coroutine;
-        *out++ = l->is_work;
-    }
-    return bytes;
-}
-
-/* The functions that tasks run, rows of uint32_t. */
-static PyObject *
-task_functions(const struct _sampling_taken *taken)
-{
-    return PyBytes_FromStringAndSize(
-        (const char *)taken->coroutine_functions,
-        (Py_ssize_t)taken->num_coroutines * sizeof(uint32_t));
-}
-
-/* None: they are not for this subscriber. */
-static PyObject *
-batch_task_classes(const struct _sampling_taken *taken)
-{
-    const struct _sampling_task_table *tasks = &taken->batch->tasks;
-    if (tasks->rows == NULL) {
-        return Py_NewRef(Py_None);
-    }
-    PyObject *list = PyList_New(tasks->num_rows);
-    for (uint32_t i = 0; list != NULL && i < tasks->num_rows; i++) {
-        PyObject *item = task_class(taken->coroutine_functions[i],
-                                    &tasks->rows[i]);
-        if (item == NULL) {
-            Py_CLEAR(list);
-            break;
-        }
-        PyList_SET_ITEM(list, i, item);
-    }
-    return list;
-}
-
-/* (ident, native id, row of the name, interpreter id) */
-static PyObject *
-thread_numbers(const struct _sampling_thread_row *t)
-{
-    return Py_BuildValue("(KLIL)", (unsigned long long)t->ident,
-                         (long long)t->native_id, t->name,
-                         (long long)t->interpreter_id);
-}
-
-static PyObject *
-new_thread(const struct _sampling_tables *rows, uint32_t row)
-{
-    return thread_numbers(&rows->threads[row]);
-}
-
-/* (row, row of the module) of functions that have one by now. */
-static PyObject *
-changed_functions(const struct _sampling_taken *taken)
-{
-    PyObject *list = PyList_New(taken->num_changed_functions);
-    for (uint32_t i = 0;
-         list != NULL && i < taken->num_changed_functions; i++)
-    {
-        PyObject *item = Py_BuildValue(
-            "(II)", taken->changed_functions[i],
-            taken->changed_function_rows[i].module);
-        if (item == NULL) {
-            Py_CLEAR(list);
-            break;
-        }
-        PyList_SET_ITEM(list, i, item);
-    }
-    return list;
-}
-
-static PyObject *
-changed_threads(const struct _sampling_taken *taken)
-{
-    PyObject *list = PyList_New(taken->num_changed_threads);
-    for (uint32_t i = 0; list != NULL && i < taken->num_changed_threads; i++) {
-        PyObject *item = Py_BuildValue(
-            "(IN)", taken->changed_threads[i],
-            thread_numbers(&taken->changed_thread_rows[i]));
-        if (item == NULL) {
-            Py_CLEAR(list);
-            break;
-        }
-        PyList_SET_ITEM(list, i, item);
-    }
-    return list;
-}
-
-#define COLUMN(NAME, TYPE) \
-    static PyObject * \
-    column_##NAME(const struct _sampling_batch *batch) \
-    { \
-        PyObject *bytes = PyBytes_FromStringAndSize( \
-            NULL, (Py_ssize_t)(batch->num_events * sizeof(TYPE))); \
-        if (bytes != NULL) { \
-            TYPE *out = (TYPE *)PyBytes_AS_STRING(bytes); \
-            for (uint32_t i = 0; i < batch->num_events; i++) { \
-                out[i] = batch->events[i].NAME; \
-            } \
-        } \
-        return bytes; \
-    }
-
-COLUMN(time_ns, uint64_t)
-COLUMN(kind, uint8_t)
-COLUMN(state, uint8_t)
-COLUMN(flags, uint16_t)
-COLUMN(thread, uint32_t)
-COLUMN(node, uint32_t)
-COLUMN(labels, uint32_t)
-COLUMN(count, uint64_t)
-COLUMN(cpu_ns, uint64_t)
-COLUMN(wall_ns, uint64_t)
-COLUMN(holder_thread, uint32_t)
-COLUMN(holder_node, uint32_t)
-
-static PyObject *
-lost(const struct _sampling_event *event)
-{
-    if (event->count == 0) {
-        return Py_NewRef(Py_None);
-    }
-    return Py_BuildValue("(KKKK)", event->time_ns, event->count,
-                         event->cpu_ns, event->wall_ns);
-}
-
-/* Lib/profile_sampling/_subscribing/batch.py reads it. */
-PyObject *
-_PyProfile_ExportBatch(const struct _sampling_taken *taken)
-{
-    const struct _sampling_tables *rows = &taken->rows;
-    const struct _sampling_batch *batch = taken->batch;
-    const struct _sampling_cursor *from = &taken->from;
-    return Py_BuildValue(
-        "{s:I,s:(IIIIII),s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,"
-        "s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N}",
-        "serial", from->serial,
-        "first", from->strings, from->functions, from->frames, from->nodes,
-            from->labels, from->threads,
-        "strings", new_strings(rows),
-        "functions", new_functions(rows),
-        "frames", frame_columns(rows),
-        "nodes", node_columns(rows),
-        "labels", new_labels(rows),
-        "task_functions", task_functions(taken),
-        "task_classes", batch_task_classes(taken),
-        "threads", list_of(rows, rows->num_threads, new_thread),
-        "changed_functions", changed_functions(taken),
-        "changed_threads", changed_threads(taken),
-        "lost", lost(&taken->lost),
-        "stats", _PyProfile_ExportCounters(&_PyRuntime.sampling.counters),
-        "time_ns", column_time_ns(batch),
-        "kind", column_kind(batch),
-        "state", column_state(batch),
-        "flags", column_flags(batch),
-        "thread", column_thread(batch),
-        "node", column_node(batch),
-        "labels_row", column_labels(batch),
-        "count", column_count(batch),
-        "cpu_ns", column_cpu_ns(batch),
-        "wall_ns", column_wall_ns(batch),
-        "holder_thread", column_holder_thread(batch),
-        "holder_node", column_holder_node(batch));
 }

@@ -20,7 +20,8 @@
 
 typedef struct {
     PyObject_HEAD
-    struct _sampling_subscription *sub;
+    struct _sampling_sink *sub;
+    struct _sampling_profile *taken;    // not passed on yet
 } SubscriptionObject;
 
 
@@ -88,21 +89,26 @@ _PyProfile_StartHelper(PyObject *start, PyObject *run, int is_daemon)
 static PyObject *
 subscription_take(PyObject *op, PyObject *Py_UNUSED(ignored))
 {
-    struct _sampling_subscription *sub = ((SubscriptionObject *)op)->sub;
-    struct _sampling_taken taken;
-    int result = _PySampling_BatchDrain(sub, &taken);
-    if (result < 0) {
-        return PyErr_NoMemory();
+    SubscriptionObject *self = (SubscriptionObject *)op;
+    if (self->taken == NULL) {
+        int result = _PySampling_SinkDrain(self->sub, &self->taken);
+        if (result < 0) {
+            return PyErr_NoMemory();
+        }
+        if (result == 0) {
+            Py_RETURN_NONE;
+        }
+        _PySampling_ReadCounters(&self->taken->counters);
     }
-    if (result == 0) {
-        Py_RETURN_NONE;
+    struct _sampling_profile *taken = self->taken;
+    self->taken = NULL;         // others may run meanwhile
+    PyObject *batch = _PyProfile_Export(taken, self->sub->gets_task_table);
+    if (batch == NULL && self->taken == NULL) {
+        self->taken = taken;    // no memory: it is passed on the next time
     }
-    PyObject *batch = _PyProfile_ExportBatch(&taken);
-    if (batch == NULL) {
-        _PySampling_SubscriptionPutBack(sub, &taken);
-        return NULL;
+    else {
+        _PySampling_ProfileFree(taken);
     }
-    _PySampling_SubscriptionGiveBack(sub, &taken);
     return batch;
 }
 
@@ -138,14 +144,16 @@ static PyObject *
 subscription_stats(PyObject *op, PyObject *Py_UNUSED(ignored))
 {
     _PySampling_LockTables();
-    struct _sampling_subscription_stats stats =
-        ((SubscriptionObject *)op)->sub->stats;
+    const struct _sampling_sink *sub = ((SubscriptionObject *)op)->sub;
+    struct _sampling_sink_stats stats = sub->stats;
+    uint64_t rows = stats.taken
+        + (sub->rows != NULL ? sub->rows->num_samples : 0);
     _PySampling_UnlockTables();
     return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K}",
                          "samples", stats.samples,
                          "wall_ns", stats.wall_ns,
                          "cpu_ns", stats.cpu_ns,
-                         "merged", stats.merged,
+                         "merged", stats.samples - Py_MIN(rows, stats.samples),
                          "lost", stats.lost,
                          "lost_wall_ns", stats.lost_wall_ns,
                          "lost_cpu_ns", stats.lost_cpu_ns);
@@ -169,25 +177,26 @@ static PyObject *
 get_waiting(PyObject *op, void *Py_UNUSED(closure))
 {
     return PyLong_FromUnsignedLong(
-        _PySampling_SubscriptionWaiting(((SubscriptionObject *)op)->sub));
+        _PySampling_SinkWaiting(((SubscriptionObject *)op)->sub));
 }
 
 static PyObject *
 get_batches(PyObject *op, void *Py_UNUSED(closure))
 {
-    return PyLong_FromUnsignedLong(
-        _PySampling_SubscriptionBatches(((SubscriptionObject *)op)->sub));
+    const SubscriptionObject *self = (const SubscriptionObject *)op;
+    return PyLong_FromUnsignedLong(_PySampling_SinkBatches(self->sub)
+                                   + (self->taken != NULL));
 }
 
 static PyObject *
 get_rate_hz(PyObject *op, void *Py_UNUSED(closure))
 {
-    return PyLong_FromLong(((SubscriptionObject *)op)->sub->rate_hz);
+    return PyLong_FromLong(((SubscriptionObject *)op)->sub->options.rate_hz);
 }
 
 static PyMethodDef subscription_methods[] = {
     {"take", subscription_take, METH_NOARGS,
-     PyDoc_STR("The oldest batch that waits, or None.")},
+     PyDoc_STR("What has come in since the last time, or None.")},
     {"close", subscription_close, METH_NOARGS,
      PyDoc_STR("End it.  What waits can still be taken.")},
     {"flush", subscription_flush, METH_NOARGS,
@@ -229,8 +238,9 @@ subscription_dealloc(PyObject *op)
         PyObject *exc = PyErr_GetRaisedException();
         (void)_PySampling_Unsubscribe(_PyThreadState_GET(), self->sub);
         PyErr_SetRaisedException(exc);
-        _PySampling_SubscriptionFree(self->sub);
+        _PySampling_SinkFree(self->sub);
     }
+    _PySampling_ProfileFree(self->taken);
     type->tp_free(op);
     Py_DECREF(type);
 }
@@ -240,7 +250,7 @@ static PyType_Slot subscription_slots[] = {
     {Py_tp_traverse, subscription_traverse},
     {Py_tp_methods, subscription_methods},
     {Py_tp_getset, subscription_getset},
-    {Py_tp_doc, (void *)PyDoc_STR("Records of samples on their way.")},
+    {Py_tp_doc, (void *)PyDoc_STR("Samples on their way.")},
     {0, NULL}
 };
 
@@ -263,7 +273,7 @@ _PyProfile_Subscribe(profile_state *state,
     if (self == NULL) {
         return NULL;
     }
-    self->sub = _PySampling_SubscriptionNew(what);
+    self->sub = _PySampling_SinkOfSubscriber(options, what);
     if (self->sub == NULL) {
         Py_DECREF(self);
         return PyErr_NoMemory();

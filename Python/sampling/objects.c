@@ -58,7 +58,7 @@ tell_collection(_PySampling_Thread *thread)
     _PySampling_LockTables();
     if (_PySampling_TABLES_OF(thread) != NULL && !thread->excluded) {
         count_collection(thread->gc_generation);
-        _PySampling_EmitRecord(_PySampling_EVENT_GC, thread->thread_index,
+        _PySampling_EmitEvent(PySampling_GC, thread->thread_index,
                                (uint64_t)thread->gc_generation, 0,
                                _PySampling_WallNow() - thread->gc_start_ns);
     }

@@ -46,9 +46,9 @@ SAMPLING_OBJS= \
 	Python/sampling/session/sharing.o \
 	Python/sampling/session/siblings.o \
 	Python/sampling/session/threads.o \
-	Python/sampling/sinks/batch.o \
 	Python/sampling/sinks/dispatch.o \
-	Python/sampling/sinks/subscription.o \
+	Python/sampling/sinks/filter.o \
+	Python/sampling/sinks/sink.o \
 	Python/sampling/tables/coroutines.o \
 	Python/sampling/tables/extract.o \
 	Python/sampling/tables/frames.o \

@@ -8,9 +8,9 @@ from report import quartiles
 RATE_HZ = 10_000
 COST_THREADS = 1
 # What each run has subscribed to, beside the first: a session, for scale.
-CROWDS = ([], ['none'], ['none'] * 2, ['none'] * 4, ['columns'], ['objects'])
+CROWDS = ([], ['none'], ['none'] * 2, ['none'] * 4, ['numbers'], ['objects'])
 LOAD_THREADS = 8
-LOADS = (['columns'], ['objects'])
+LOADS = (['numbers'], ['objects'])
 
 
 def _run(n_threads, seconds, names):

@@ -2,8 +2,8 @@
 
     python events_child.py THREADS RATE_HZ SECONDS [SUBSCRIBER...]
 
-A SUBSCRIBER is 'none' (batches are dropped), 'columns' (adds up columns of
-numbers) or 'objects' (asks each sample for its stack and labels).  Prints one
+A SUBSCRIBER is 'none' (batches are dropped), 'numbers' (adds up by numbers of
+rows) or 'objects' (asks each sample for its stack and labels).  Prints one
 JSON object.
 """
 
@@ -19,11 +19,10 @@ def drop(batch):
     pass
 
 
-def columns(batch):
-    sums = columns.sums
-    for kind, node, wall_ns in zip(batch.kind, batch.node, batch.wall_ns):
-        if not kind:
-            sums[node] = sums.get(node, 0) + wall_ns
+def numbers(batch):
+    sums = numbers.sums
+    for (node, *_), (_, _, wall_ns, *_), _ in batch.samples():
+        sums[node] = sums.get(node, 0) + wall_ns
 
 
 def objects(batch):
@@ -34,7 +33,7 @@ def objects(batch):
             sums[None] = sums.get(None, 0) + 1
 
 
-CALLBACKS = {'none': drop, 'columns': columns, 'objects': objects}
+CALLBACKS = {'none': drop, 'numbers': numbers, 'objects': objects}
 
 
 def work(end, depth=20):

@@ -92,8 +92,7 @@ class Clocks:
         inner = [(subscriber.opening.after_ns, subscriber.closing.before_ns)]
         for key in self._spans.keys() - self._away:
             self._at_least(f"a subscriber's time of thread {key}",
-                           subscriber.wall_ns.get(key, 0)
-                           + subscriber.lost_wall_ns,
+                           subscriber.wall_ns.get(key, 0),
                            lower(self._spans[key], inner))
 
     def _at_most(self, what, found_ns, most_ns):

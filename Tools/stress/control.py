@@ -23,7 +23,6 @@ class Subscriber:
     def __init__(self, judge, rng):
         self._judge = judge
         self.wall_ns = {}
-        self.lost_wall_ns = 0
         self.fails_at = rng.randrange(40) if rng.random() < 0.1 else None
         self.flushes = rng.random() < 0.1
         options = {'rate_hz': rng.choice(RATES_HZ),
@@ -57,17 +56,11 @@ class Subscriber:
                 break
 
     def add(self, batch):
-        threads = batch.rows.threads
         sums = self.wall_ns
-        for kind, thread, wall_ns in zip(batch.kind, batch.thread,
-                                         batch.wall_ns):
-            if kind == 0:
-                row = threads[thread]
-                key = row.ident, row.native_id
-                sums[key] = sums.get(key, 0) + wall_ns
-        for record in batch.records:
-            if record.kind == 'lost':
-                self.lost_wall_ns += record.wall_ns
+        for (_, thread, *_), (_, _, wall_ns, *_), _ in batch.samples():
+            row = batch.rows.thread(thread)
+            key = row.ident, row.native_id
+            sums[key] = sums.get(key, 0) + wall_ns
 
     def close(self):
         with Moments() as self.closing:

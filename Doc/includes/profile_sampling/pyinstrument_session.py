@@ -1,7 +1,7 @@
 """A session of pyinstrument, from samples of the interpreter's own.
 
     recorder = Recorder()
-    with profile_sampling.subscribe(recorder):
+    with profile_sampling.subscribe(recorder, moments=True):
         work()
     print(ConsoleRenderer(show_all=True).render(recorder.session()))
 """

@@ -24,6 +24,10 @@ from profile_sampling._data.values import (
     COUNT, FUNCTION_KINDS, MEASURED, NOT_KNOWN, OF_TASKS, OFF_CLOCKS,
     Function, Process, value_type)
 
+# Time, count, CPU and wall time; and the row of the sample, of which the upper
+# half is nothing.
+_MOMENT_COLUMNS, _ROW = 5, 0xFFFFFFFF
+
 
 def tables(raw):
     """Return the Tables of what has been handed over, by the core or by the
@@ -78,6 +82,8 @@ def _converted(raw):
               if value_type in MEASURED or any(rows[value_type.name])]
     functions = raw['functions']
     process = _process(raw)
+    if raw.get('moments') is not None:
+        raw = raw | {'timeline': _timeline(raw)}
     return raw | {
         'is_recorded_here': True, 'labels': labels,
         'threads': [(*row[:4], process) for row in raw['threads']],
@@ -87,6 +93,19 @@ def _converted(raw):
         'task_classes': [of_core(functions[row], *counters)
                          for row, *counters in raw['task_classes']
                          if counters]}
+
+
+def _timeline(raw):
+    """Return what makes a Timeline of the moments, for the Tables."""
+    def timeline(_):
+        from profile_sampling._data.timeline import bounded
+        start_ns = raw['start_ns']
+        return bounded(
+            [(max(time_ns - start_ns, 1), sample & _ROW, *values)
+             for time_ns, *values, sample
+             in zip(*unpacked(raw['moments'], _MOMENT_COLUMNS))],
+            raw['resolution_ns'])
+    return timeline
 
 
 def _process(raw):
@@ -118,18 +137,6 @@ class Rows(dict):
             [column.name for column in (*self.schema.keys,
                                         *self.schema.values)],
             unpacked(raw['samples'], self.schema.width)))
-
-    def of(self, columns):
-        return zip(*[self[column.name] for column in columns])
-
-
-def rows_on_clocks(raw):
-    """Iterate over (number, key, values) of the samples of threads."""
-    rows = Rows(raw)
-    for number, (state, key, values) in enumerate(zip(
-            rows['state'], rows.of(rows.schema.keys), rows.of(MEASURED))):
-        if state not in OFF_CLOCKS:
-            yield number, key, values
 
 
 def _check(rows, raw):

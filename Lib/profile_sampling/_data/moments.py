@@ -11,16 +11,9 @@ from array import array
 
 from profile_sampling._data import timeline
 from profile_sampling._data.numbering import number_of
-from profile_sampling._data.values import NOT_KNOWN
 
-_SAMPLE = 0
-_NO_THREAD = 0xFFFFFFFF
 # No session is as long.
 _MAX_RESOLUTION_NS = 1 << 62
-# What samples are distinguished by, and the items of it (see memoryview.cast).
-_KEYS = {'node': 'I', 'thread': 'I', 'labels_row': 'I', 'state': 'B',
-         'holder_thread': 'I', 'holder_node': 'I'}
-_WEIGHTS = 'count', 'cpu_ns', 'wall_ns'
 
 
 class Moments:
@@ -37,27 +30,8 @@ class Moments:
     def __len__(self):
         return len(self._columns[0])
 
-    @property
-    def keys(self):
-        return list(self._keys)
-
-    def add(self, rows, kinds, columns):
-        """Add a batch.
-
-        *rows* tells rows apart that have the same numbers; *kinds* has
-        what each record is, and *columns* are by the names of a Batch.
-        """
-        keys = zip(*[_cast(columns[name], item)
-                     for name, item in _KEYS.items()])
-        numbers = [_cast(columns[name], 'Q')
-                   for name in ('time_ns', *_WEIGHTS)]
-        self.add_records([
-            (time_ns, (rows, *key), *weights)
-            for kind, key, time_ns, *weights
-            in zip(bytes(kinds), keys, *numbers) if kind == _SAMPLE])
-
     def add_records(self, records):
-        """Add (time_ns, (rows, *key), count, cpu_ns, wall_ns)."""
+        """Add (time_ns, (rows, key), count, cpu_ns, wall_ns)."""
         if not records:
             return
         times, keys, *weights = zip(*records)
@@ -89,19 +63,6 @@ class Moments:
             column.extend(numbers)
         self._bound = max(timeline.MAX_RECORDS, 2 * len(self))
 
-    def parted(self, end_ns):
-        """Return two: the records until a moment, and those after it."""
-        parts = Moments(), Moments()
-        for moments in parts:
-            moments._keys = dict(self._keys)
-            moments.resolution_ns = self.resolution_ns
-            moments._bound = self._bound
-        for record in zip(*self._columns):
-            for column, number in zip(parts[record[0] > end_ns]._columns,
-                                      record):
-                column.append(number)
-        return parts
-
     def timeline(self, tables, rows, start_ns):
         """Return the Timeline of the samples of *tables*.
 
@@ -118,16 +79,5 @@ class Moments:
                                 self.resolution_ns)
 
 
-def key_of(node, thread, labels, state, holder_thread, holder_node):
-    """Return the key of a sample of tables as records have it."""
-    if holder_thread == NOT_KNOWN:
-        holder_thread = _NO_THREAD if holder_node else 0
-    return node, thread, labels, state, holder_thread, holder_node
-
-
 def _empty():
     return [array(item) for item in 'QIQQQ']
-
-
-def _cast(column, item):
-    return memoryview(column).cast('B').cast(item)

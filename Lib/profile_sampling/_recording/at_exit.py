@@ -66,7 +66,11 @@ def writer(out, format, cwd, duration_s, has_timeline, directory, ledger):
     encode = _formats.encoder(format)
     meta = _take_meta()
     say = _say if _is_open(_STDERR) else _say_nothing
-    recorder = _recorder(format) if has_timeline else None
+    if has_timeline:
+        _formats.check_timeline(format)
+        from profile_sampling._data import timeline     # noqa: F401
+        from profile_sampling._formats.pprof import writer
+        writer.import_moments()
     latencies.begin_session()
     is_per_process = out is None or _PID in out
     if is_per_process:
@@ -94,8 +98,6 @@ def writer(out, format, cwd, duration_s, has_timeline, directory, ledger):
             # After a snapshot the session goes on.
             raw['counts'] = (counting.so_far() if core.is_written_at_exit()
                              else counting.end())
-        if recorder is not None:
-            recorder.finish(raw)
         native_threads.count(raw)
         if not quiet:
             note += children.said()
@@ -122,16 +124,6 @@ def _mark(ledger):
             ledger.began()
 
     os.register_at_fork(after_in_child=mark_child)
-
-
-def _recorder(format):
-    """Return who records a time line; raise ValueError if files of this
-    format have none."""
-    _formats.check_timeline(format)
-    from profile_sampling._formats.pprof import writer
-    from profile_sampling._recording import recorder
-    writer.import_moments()
-    return recorder.Recorder()
 
 
 def _take_meta():

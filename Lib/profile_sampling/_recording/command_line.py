@@ -189,7 +189,8 @@ def _begin(request, by_option):
     try:
         core.start(mode=request.mode, rate_hz=request.rate_hz,
                    depth_frames=request.depth_frames, names=request.names,
-                   signal=request.signal, defer=bool(request.defer))
+                   signal=request.signal, defer=bool(request.defer),
+                   times=bool(request.timeline))
     except ValueError as exc:
         raise _Refused(str(exc)) from None
     core.write_at_exit(write, bool(request.quiet), bool(request.children))

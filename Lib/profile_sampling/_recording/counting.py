@@ -15,7 +15,7 @@ from profile_sampling._recording.watching import Watch
 _OWN = ('profile_sampling._core', 'profile_sampling._data.',
         'profile_sampling._profile', *[
             f'profile_sampling._recording.{name}'
-            for name in ('counting', 'latencies', 'recorder', 'session',
+            for name in ('counting', 'latencies', 'session',
                          'watching')])
 # In names of files: code that is not the user's own, as
 # profile_sampling._data.origins says of files.

@@ -10,8 +10,6 @@ from profile_sampling._profile import Profile
 from profile_sampling._recording import latencies
 from profile_sampling._recording.counting import Counting
 
-# Who records the time line of the session, if it has one.
-_recorders = []
 # Who counts its calls.
 _countings = []
 
@@ -56,44 +54,21 @@ def start(mode='wall', *, rate_hz=1000, depth_frames=None, names=None,
         if calls != 'off':
             raise ValueError('a deferred session counts no calls')
         options['defer'] = True
-    _, recorder, counting = _begin(lambda core: core.start(**options),
-                                   lambda core, _: core.stop(), timeline,
-                                   calls)
-    _recorders[:] = [] if recorder is None else [recorder]
+    if timeline:
+        options['times'] = True
+    _, counting = _begin(lambda core: core.start(**options),
+                         lambda core, _: core.stop(), calls)
     _countings[:] = [counting]
     latencies.begin_session()
     _core.give_names()
 
 
-def _begin(begin, end, has_timeline, calls):
-    """Begin to sample; return what begin() returned, the recorder of a time
-    line, or None, and the Counting."""
+def _begin(begin, end, calls):
+    """Begin to sample; return what begin() returned, and the Counting."""
     core = _core.load()
-    block, recorder = _begin_samples(core, begin, end, has_timeline)
-    try:
-        return block, recorder, Counting(calls)
-    except BaseException:
-        if recorder is not None:
-            recorder.close()
-        end(core, block)
-        raise
-
-
-def _begin_samples(core, begin, end, has_timeline):
-    if not has_timeline:
-        return begin(core), None
-    _core.check_goes_on()
-    from profile_sampling._recording.recorder import BlockRecorder
-    if core.running():
-        recorder = BlockRecorder(is_first=False)
-        try:
-            return begin(core), recorder
-        except BaseException:
-            recorder.close()
-            raise
     block = begin(core)
     try:
-        return block, BlockRecorder(is_first=True)
+        return block, Counting(calls)
     except BaseException:
         end(core, block)
         raise
@@ -110,8 +85,6 @@ def stop():
         counted = _countings.pop().end()
     raw = core.stop()
     raw = raw | {'latencies': latencies.end_session(), 'counts': counted}
-    while _recorders:
-        _recorders.pop().finish(raw)
     return Profile._from_raw(raw)
 
 
@@ -129,8 +102,6 @@ def snapshot(*, clear=False):
     raw = raw | {'latencies': latencies.of_session(clear=clear)}
     for counting in _countings:
         raw['counts'] = counting.so_far(clear=clear)
-    for recorder in _recorders:
-        recorder.so_far(raw, clear=clear)
     return Profile._from_raw(raw)
 
 
@@ -213,13 +184,13 @@ class profile:
             from profile_sampling import _files
             _files.check(self._path())
         is_first = not core.running()
-        block, recorder, counting = _begin(
-            lambda core: core.begin_block(**self._options),
-            lambda core, block: core.end_block(block), self._has_timeline,
-            self._calls)
+        block, counting = _begin(
+            lambda core: core.begin_block(**self._options,
+                                          times=self._has_timeline),
+            lambda core, block: core.end_block(block), self._calls)
         if is_first:
             _core.give_names()
-        return block, latencies.collect(), recorder, counting
+        return block, latencies.collect(), counting
 
     def __exit__(self, exc_type, exc, traceback):
         block = self._block
@@ -227,15 +198,13 @@ class profile:
         self._end(block)
 
     def _end(self, block):
-        block, collector, recorder, counting = block
+        block, collector, counting = block
         counted = counting.end()
         ended = latencies.end(collector)
         raw = _core.load().end_block(block)
         if raw is None:
             return      # it is the parent's, or the interpreter is ending
         raw = raw | {'latencies': ended, 'counts': counted}
-        if recorder is not None:
-            recorder.finish(raw)
         self.profile = Profile._from_raw(raw)
         if self._path is not None:
             from profile_sampling import _formats

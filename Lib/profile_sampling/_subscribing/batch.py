@@ -1,129 +1,94 @@
-"""A batch of records, as a subscriber gets it.
+"""A batch, as a subscriber gets it.
 
-This file owns the meaning of what the core hands over for a batch, in two
-forms: columns, for those who want numbers, and objects, for those who want
-ease.  It must not know how batches are delivered.
+This file owns the meaning of what the core hands over, for those who want
+samples as objects: one for each sample that differs, or for each moment.  It
+must not know how batches are delivered.
 """
 
 from profile_sampling._data.lives import of_core
-from profile_sampling._data.same_rows import (
-    FUNCTION_COLUMNS, LABEL_COLUMNS, NO_STRING, unpacked)
-from profile_sampling._data.tables import (
-    FRAME_COLUMNS, NODE_COLUMNS, function_row)
+from profile_sampling._data.tables import FRAME_COLUMNS, NODE_COLUMNS
 from profile_sampling._data.values import (
-    FUNCTION_KINDS, STATES, Frame, Function, Thread, Value, gil_holder,
-    label_set)
+    FUNCTION_KINDS, MEASURED, OF_TASKS, STATES, Frame, Function, Thread,
+    Value, gil_holder, label_set)
 
-KINDS_OF_ROWS = ('strings', 'functions', 'frames', 'nodes', 'labels',
-                 'threads')
-RECORD_KINDS = ('sample', 'thread start', 'thread end', 'gc', 'fork', 'rate',
-                'lost', 'task', 'delay')
-_SAMPLE = 0
-_TASK = RECORD_KINDS.index('task')
-_DELAY = RECORD_KINDS.index('delay')
-_RESIDUE, _MERGED = 1, 2
+EVENT_KINDS = (None, 'thread start', 'thread end', 'gc', 'fork', 'rate')
 _GIL_WAIT = STATES.index('gil_wait')
-NO_THREAD = 0xFFFFFFFF
-# Columns of a batch, and their item types (see memoryview.cast).
-COLUMNS = {'time_ns': 'Q', 'kind': 'B', 'state': 'B', 'flags': 'H',
-           'thread': 'I', 'node': 'I', 'labels_row': 'I', 'count': 'Q',
-           'cpu_ns': 'Q', 'wall_ns': 'Q', 'holder_thread': 'I',
-           'holder_node': 'I'}
+_NO_THREAD = 0xFFFFFFFF
+NOT_KNOWN = -1
+_KEY_COLUMNS = 6
+COLUMNS = _KEY_COLUMNS + len(MEASURED) + len(OF_TASKS)
+(_NODE, _THREAD, _LABELS, _STATE, _HOLDER_THREAD, _HOLDER_NODE, _COUNT,
+ _CPU_NS, _WALL_NS, _TASK_NS, _DELAY_NS) = range(COLUMNS)
+
+
+def unpacked(data, item, width):
+    """Return the rows of so many numbers of that type, as tuples."""
+    numbers = iter(memoryview(data).cast('B').cast(item).tolist())
+    return list(zip(*[numbers] * width))
+
+
+def _numbers(raw, name):
+    return memoryview(raw[name]).cast('I').tolist()
 
 
 class Rows:
-    """What the numbers in batches stand for.
+    """What the keys of samples stand for.  Rows have the numbers that the core
+    gives them, which are the same in all batches of a serial.
 
-    serial     changes when all numbers begin anew
-    strings    list of str
-    functions  list of Function
-    frames     list of Frame
-    nodes      list of (parent node, frame); 0 is the root of all stacks
-    labels     list of (parent row, key, value, task id); 0 is the empty
-               set; a row without key is an asyncio task
-    threads    list of Thread
-    tasks      {row of labels: TaskLabel} for those of tasks whose function
-               is known
-
-    They grow with each batch; only the module of a function and the name of
-    a thread are ever reported anew.
+    serial  differs when all numbers begin anew
+    nodes   {number: (parent node, frame)}; 0 is the root of all stacks
     """
 
     def __init__(self, serial):
         self.serial = serial
-        self.strings = []
-        self.functions = []
-        self.frames = []
-        self.nodes = []
-        self.labels = []
-        self.threads = []
-        self.tasks = {}
+        self.functions = {}
+        self.frames = {}
+        self.nodes = {}
+        self.labels = {}
+        self.threads = {}
         self._stacks = {}
         self._label_sets = {}
 
     def add(self, raw):
-        """Add the rows of a batch: all of them, or none.
+        """Add what a batch uses; return the numbers of its nodes, threads and
+        rows of labels."""
+        functions = _numbers(raw, 'function_numbers')
+        frames = _numbers(raw, 'frame_numbers')
+        nodes = _numbers(raw, 'node_numbers')
+        labels = _numbers(raw, 'label_numbers')
+        threads = _numbers(raw, 'thread_numbers')
+        for number, function in zip(functions, raw['functions']):
+            # The module may be known later.
+            if self.functions.get(number) != function:
+                self.functions[number] = function
+                self._stacks = {}
+        for number, (function, *place) in zip(
+                frames, unpacked(raw['frames'], 'i', FRAME_COLUMNS)):
+            if number not in self.frames:
+                self.frames[number] = functions[function], *place
+        for number, (parent, frame) in zip(
+                nodes, unpacked(raw['nodes'], 'I', NODE_COLUMNS)):
+            if number not in self.nodes:
+                self.nodes[number] = nodes[parent], (
+                    frames[frame] if number else 0)
+        for number, (parent, key, value, task_id, task_class, is_work) in zip(
+                labels, raw['labels']):
+            if number not in self.labels:
+                function = None
+                if task_class:
+                    function = functions[raw['task_classes'][
+                        task_class - 1][0]]
+                self.labels[number] = (labels[parent], key, value, task_id,
+                                       function, is_work)
+        self.threads.update(zip(threads, raw['threads']))
+        return nodes, threads, labels
 
-        Rows that were here before, since a batch had to be delivered again,
-        come to where they were.
-        """
-        first = dict(zip(KINDS_OF_ROWS, raw['first']))
-        strings = self.strings[:first['strings']] + raw['strings']
+    def _function(self, number):
+        *names, kind = self.functions[number]
+        return Function(*names, FUNCTION_KINDS[kind])
 
-        def text(row):
-            return None if row == NO_STRING else strings[row]
-
-        def thread(ident, native_id, name, interpreter_id):
-            return Thread(ident, native_id, text(name), interpreter_id)
-        functions = self.functions[:first['functions']]
-        for module, qualname, filename, line, kind in unpacked(
-                raw['functions'], 'I', FUNCTION_COLUMNS):
-            functions.append(Function(text(module), text(qualname),
-                                      text(filename), line,
-                                      FUNCTION_KINDS[kind]))
-        moved = {}
-        for row, module in raw['changed_functions']:
-            old = functions[row]
-            moved[old] = functions[row] = Function(
-                text(module), old.qualname, old.filename, old.first_line,
-                old.kind)
-        frames = self.frames[:first['frames']]
-        if moved:
-            frames = [_moved(frame, moved) for frame in frames]
-        frames = frames + [
-            Frame(functions[function], *place) for function, *place
-            in unpacked(raw['frames'], 'i', FRAME_COLUMNS)]
-        nodes = unpacked(raw['nodes'], 'I', NODE_COLUMNS)
-        classes = memoryview(raw['task_functions']).cast('I').tolist()
-        labels = []
-        tasks = {}
-        for parent, key, value, task, task_class, is_work in unpacked(
-                raw['labels'], 'Q', LABEL_COLUMNS):
-            if task_class:
-                tasks[first['labels'] + len(labels)] = TaskLabel(
-                    functions[classes[task_class - 1]], bool(is_work))
-            labels.append((parent, text(key), text(value), task))
-        threads = self.threads[:first['threads']]
-        threads += [thread(*numbers) for numbers in raw['threads']]
-        for row, numbers in raw['changed_threads']:
-            threads[row] = thread(*numbers)
-        old_tasks = self.tasks
-        if moved:
-            old_tasks = {
-                row: TaskLabel(moved.get(task.function, task.function),
-                               task.is_work)
-                for row, task in old_tasks.items()}
-        # From here on nothing fails.
-        if moved or first['nodes'] < len(self.nodes):
-            self._stacks = {}
-        self.strings = strings
-        self.functions = functions
-        self.frames = frames
-        self.nodes[first['nodes']:] = nodes
-        self.labels[first['labels']:] = labels
-        self.tasks = old_tasks
-        self.tasks.update(tasks)
-        self.threads = threads
+    def thread(self, number):
+        return Thread(*self.threads[number])
 
     def stack(self, node):
         """Return the stack of a node as a tuple of Frame, leaf first."""
@@ -133,102 +98,100 @@ class Rows:
             at = node
             while at:
                 at, frame = self.nodes[at]
-                frames.append(self.frames[frame])
+                function, *place = self.frames[frame]
+                frames.append(Frame(self._function(function), *place))
             stack = self._stacks[node] = tuple(frames)
         return stack
 
     def gil_holder(self, thread, node):
-        """Return the GILHolder of two columns of a batch, or None."""
+        """Return the GILHolder of two columns of a sample, or None."""
         if not node:
             return None
         return gil_holder(
-            None if thread == NO_THREAD else self.threads[thread],
+            None if thread == NOT_KNOWN else self.thread(thread),
             self.stack(node))
 
     def label_set(self, row):
-        """Return (labels as a dict, task name, task id) of a row."""
+        """Return (labels, name and id of the task) of a row of labels."""
         found = self._label_sets.get(row)
         if found is None:
-            found = label_set(self.labels, row)
-            self._label_sets[row] = found
+            path = {}
+            at = row
+            while at not in path:
+                path[at] = self.labels[at][:4]
+                at = path[at][0]
+            found = self._label_sets[row] = label_set(path, row)
         return found
 
-
-class TaskLabel(Value):
-    """What is known of the task of a row of labels, beside name and id.
-
-    function  the Function that the task runs
-    is_work   the thread is not in the task: an executor's, it works for it
-    """
-
-    __slots__ = ('function', 'is_work')
-
-
-def _moved(frame, functions):
-    function = functions.get(frame.function)
-    if function is None:
-        return frame
-    return Frame(function, frame.line, frame.column,
-                 frame.instruction_offset, frame.opcode)
+    def _task_function(self, row):
+        function = self.labels[row][4]
+        return None if function is None else self._function(function)
 
 
 class Batch:
-    """Records, in the order in which they came; see SampleRecord.time_ns.
+    """What all threads did since the last batch.
 
-    Columns, as memoryviews of numbers, one item per record:
-
-    time_ns     its moment, on time.monotonic_ns(); see SampleRecord
-    kind        index into RECORD_KINDS; 0 is a sample
-    state       index into STATES
-    flags       1: what no tick had hit, on the stack of another sample;
-                2: several samples of one stack, because the buffer was full
-    thread      index into rows.threads
-    node        index into rows.nodes: the stack
-    labels_row  index into rows.labels
-    count       how many samples it stands for
-    cpu_ns      CPU time that it weighs, in nanoseconds
-    wall_ns     wall-clock time that it weighs, in nanoseconds
-    holder_node  of a wait for the GIL, where its holder was: index into
-                 rows.nodes, a stack; else 0
-    holder_thread  the thread of the holder; 0xFFFFFFFF: it is not known
+    Iterating gives a SampleRecord for each sample that differs; or, if the
+    subscription has *moments*, for each moment.
 
     subscription  the Subscription that it belongs to
-
-    rows   the Rows that these numbers refer to, up to this batch
-    first  numbers of the first rows that are new with this batch, by name:
-           'strings', 'functions', 'frames', 'nodes', 'labels', 'threads'
-    stats     what stats() of the package counted until then, as a dict
-    task_classes  what was counted of tasks since the subscription began, as
-           a list of TaskClass; None for who did not ask for *tasks*, or gets
-           only some threads or labels
-
-    Iterating gives the samples as objects; other records are in records.
-    The numbers of what was lost are in the record 'lost', which comes first.
+    rows          the Rows that the keys of its samples refer to
+    stats         what stats() of the package counted until then, as a dict
+    raw           what the core handed over; Profile._from_raw() takes it
     """
 
     STATES = STATES
-    RECORD_KINDS = RECORD_KINDS
 
     def __init__(self, raw, rows, subscription=None):
+        self.raw = raw
         self.rows = rows
         self.subscription = subscription
-        self.first = dict(zip(KINDS_OF_ROWS, raw['first']))
         self.stats = raw['stats']
-        self._lost = raw['lost']
-        # The same as the core has it.
-        self.counted_tasks = raw['task_classes']
-        # They are numbers of functions until then.
-        self._functions = rows.functions
-        for name, item in COLUMNS.items():
-            setattr(self, name, memoryview(raw[name]).cast(item))
+        self._nodes, self._threads, self._labels = rows.add(raw)
+        self._samples = None
 
     def __len__(self):
-        """How many records there are, of any kind."""
-        return len(self.kind)
+        """How many samples differ."""
+        return len(self.raw['time_ns']) // 8
+
+    def samples(self):
+        """Return [(key, values, time of the last record), ...]; what the
+        values are says the core."""
+        if self._samples is None:
+            nodes, threads, labels = self._nodes, self._threads, self._labels
+            self._samples = [
+                ((row[_NODE] and nodes[row[_NODE]], threads[row[_THREAD]],
+                  row[_LABELS] and labels[row[_LABELS]], row[_STATE],
+                  threads[row[_HOLDER_THREAD]]
+                  if row[_HOLDER_NODE] and row[_HOLDER_THREAD] >= 0
+                  else row[_HOLDER_THREAD],
+                  row[_HOLDER_NODE] and nodes[row[_HOLDER_NODE]]),
+                 row[_KEY_COLUMNS:], time_ns)
+                for row, time_ns in zip(
+                    unpacked(self.raw['samples'], 'q', COLUMNS),
+                    memoryview(self.raw['time_ns']).cast('Q').tolist())]
+        return self._samples
+
+    def moments(self):
+        """Return [(time_ns, key, count, cpu_ns, wall_ns), ...].
+
+        Without *moments* of the subscription, what a sample weighs is at the
+        last of its moments.
+        """
+        samples = self.samples()
+        if self.raw['moments'] is None:
+            return [(time_ns, key, *values[:3])
+                    for key, values, time_ns in samples if any(values[:3])]
+        return [(time_ns, samples[sample & _NO_THREAD][0], count, cpu_ns,
+                 wall_ns)
+                for time_ns, count, cpu_ns, wall_ns, sample
+                in unpacked(self.raw['moments'], 'Q', 5)]
 
     def __iter__(self):
         """Iterate over the samples, as SampleRecord."""
-        return self._of_kind(_SAMPLE)
+        is_merged = self.raw['moments'] is None
+        for time_ns, key, *values in self.moments():
+            yield SampleRecord(self.rows, key, time_ns, *values, is_merged)
 
     def task_waits(self):
         """Iterate over what tasks waited for, as SampleRecord.
@@ -237,7 +200,7 @@ class Batch:
         'loop_wait', and wall_ns is time of tasks' lives: it is on no thread's
         clock.
         """
-        return self._of_kind(_TASK)
+        return self._of_tasks(3)
 
     def delays(self):
         """Iterate over what kept loops busy while tasks waited for them, as
@@ -246,44 +209,45 @@ class Batch:
         Subscribers get it who asked for *tasks*.  wall_ns is a proportion: a
         sample weighs its time for each task that waited meanwhile.
         """
-        return self._of_kind(_DELAY)
+        return self._of_tasks(4)
+
+    def _of_tasks(self, number):
+        for key, values, time_ns in self.samples():
+            if values[number]:
+                yield SampleRecord(self.rows, key, time_ns, 0, 0,
+                                   values[number], True)
 
     @property
     def task_classes(self):
-        if self.counted_tasks is None:
+        """What was counted of tasks since the last batch, as a list of
+        TaskClass; None for who did not ask for *tasks*, or gets only some
+        threads or labels."""
+        if not self._has_task_classes:
             return None
-        return [of_core(function_row(self._functions[function]), *counters)
-                for function, *counters in self.counted_tasks]
+        return [of_core(self.raw['functions'][function], *counters)
+                for function, *counters in self.raw['task_classes']]
 
-    def _of_kind(self, wanted):
-        rows = self.rows
-        for kind, *numbers in zip(
-                self.kind, self.time_ns, self.state, self.flags, self.thread,
-                self.node, self.labels_row, self.count, self.cpu_ns,
-                self.wall_ns, self.holder_thread, self.holder_node):
-            if kind == wanted:
-                yield SampleRecord(rows, *numbers)
+    @property
+    def _has_task_classes(self):
+        return self.raw['gets_tasks']
 
     @property
     def records(self):
-        """The records that are no samples, as a list of Record."""
+        """What happened besides samples, as a list of Record."""
         records = []
-        if self._lost is not None:
-            records.append(Record('lost', self._lost[0], None,
-                                  *self._lost[1:]))
-        for i, kind in enumerate(self.kind):
-            if kind not in (_SAMPLE, _TASK, _DELAY):
-                name = RECORD_KINDS[kind]
+        for time_ns, count, cpu_ns, wall_ns, what in unpacked(
+                self.raw['events'], 'Q', 5):
+            kind, thread = what & _NO_THREAD, what >> 32
+            if thread != _NO_THREAD:
+                thread = self.rows.thread(self._threads[thread])
+            else:
                 thread = None
-                if name not in ('fork', 'rate'):
-                    thread = self.rows.threads[self.thread[i]]
-                records.append(Record(name, self.time_ns[i], thread,
-                                      self.count[i], self.cpu_ns[i],
-                                      self.wall_ns[i]))
+            records.append(Record(EVENT_KINDS[kind], time_ns, thread, count,
+                                  cpu_ns, wall_ns))
         return records
 
     def __repr__(self):
-        return f'<Batch of {len(self)} records>'
+        return f'<Batch of {len(self)} samples>'
 
 
 class Record(Value):
@@ -292,7 +256,7 @@ class Record(Value):
     kind     'thread start'; 'thread end', which weighs what the thread's
              samples were given without a tick; 'gc', a collection of
              generation *count* that took wall_ns; 'fork'; 'rate', which is
-             *count* Hz from now on; 'lost', *count* records with weights
+             *count* Hz from now on
     time_ns  when, on time.monotonic_ns()
     thread   the Thread, or None
     count, cpu_ns, wall_ns
@@ -302,88 +266,81 @@ class Record(Value):
 
 
 class SampleRecord:
-    """A sample on its way.
+    """A sample on its way: all records of one key since the last batch, or
+    what there was of them at one moment.
 
-    time_ns   on time.monotonic_ns(): the moment of its tick; off the GIL,
-              when the time that it weighs ended
+    time_ns   on time.monotonic_ns(): the last of its moments
     state     one of Batch.STATES
     count     how many samples it stands for; 0: what was left over
     cpu_ns    CPU time that it weighs, in nanoseconds
     wall_ns   wall-clock time that it weighs, in nanoseconds
+    is_merged whether it may be more than one moment
     """
 
-    __slots__ = ('_rows', 'time_ns', '_state', '_flags', '_thread', '_node',
-                 '_labels', 'count', 'cpu_ns', 'wall_ns', '_holder_thread',
-                 '_holder_node')
+    __slots__ = ('_rows', '_key', 'time_ns', 'count', 'cpu_ns', 'wall_ns',
+                 'is_merged')
 
-    def __init__(self, rows, time_ns, state, flags, thread, node, labels,
-                 count, cpu_ns, wall_ns, holder_thread=0, holder_node=0):
+    def __init__(self, rows, key, time_ns, count, cpu_ns, wall_ns, is_merged):
         self._rows = rows
+        self._key = key
         self.time_ns = time_ns
-        self._state = state
-        self._flags = flags
-        self._thread = thread
-        self._node = node
-        self._labels = labels
         self.count = count
         self.cpu_ns = cpu_ns
         self.wall_ns = wall_ns
-        self._holder_thread = holder_thread
-        self._holder_node = holder_node
+        self.is_merged = is_merged
 
     @property
     def key(self):
         """What to add samples up by: those of equal keys have the thread,
         stack, labels, task, state and holder of the GIL in common.  Cheap,
         and hashable."""
-        return (self._rows, self._thread, self._node, self._labels,
-                self._state, self._holder_thread, self._holder_node)
+        return (self._rows.serial, *self._key)
 
     @property
     def state(self):
-        return STATES[self._state]
+        return STATES[self._key[_STATE]]
 
     @property
     def thread(self):
         """The Thread."""
-        return self._rows.threads[self._thread]
+        return self._rows.thread(self._key[_THREAD])
 
     @property
     def stack(self):
         """Tuple of Frame, leaf first; () when nothing was on the stack."""
-        return self._rows.stack(self._node)
+        return self._rows.stack(self._key[_NODE])
 
     @property
     def labels(self):
         """The labels that held, as a dict of str; not to be changed."""
-        return self._rows.label_set(self._labels)[0]
+        return self._rows.label_set(self._key[_LABELS])[0]
 
     @property
     def task_name(self):
         """Name of the asyncio task; None: there was none, or no name."""
-        return self._rows.label_set(self._labels)[1]
+        return self._rows.label_set(self._key[_LABELS])[1]
 
     @property
     def task_id(self):
         """id() of the asyncio task, or None."""
-        return self._rows.label_set(self._labels)[2]
+        return self._rows.label_set(self._key[_LABELS])[2]
 
     @property
     def task_class(self):
         """Name of the function that the task runs, or None."""
-        task = self._rows.tasks.get(self._labels)
-        return None if task is None else task.function.name
+        function = self._rows._task_function(self._key[_LABELS])
+        return None if function is None else function.name
 
     @property
     def gil_wait_ns(self):
         """Of wall_ns, how long the thread waited for the GIL."""
-        return self.wall_ns if self._state == _GIL_WAIT else 0
+        return self.wall_ns if self._key[_STATE] == _GIL_WAIT else 0
 
     @property
     def gil_holder(self):
         """Who had the GIL while the thread waited for it, as a GILHolder;
         None if it did not wait."""
-        return self._rows.gil_holder(self._holder_thread, self._holder_node)
+        return self._rows.gil_holder(*self._key[_HOLDER_THREAD:])
 
     @property
     def callee(self):
@@ -405,12 +362,7 @@ class SampleRecord:
     def is_residue(self):
         """Is it what no tick had hit, or of a sample in two states that counts
         in the other one?  Then its count is 0."""
-        return bool(self._flags & _RESIDUE)
-
-    @property
-    def is_merged(self):
-        """Does it stand for several, because the buffer was full?"""
-        return bool(self._flags & _MERGED)
+        return self.count == 0
 
     def __repr__(self):
         return (f'<SampleRecord {self.state} count={self.count} '

@@ -26,7 +26,7 @@ _MAX_IDENTS = 1 << 64
 def subscribe(callback, *, rate_hz=1000, depth_frames=None, names=None,
               signal=None, batch_samples=1024, batch_seconds=1.0,
               max_samples=65_536, threads=None, labels=None,
-              all_interpreters=False, tasks=False):
+              all_interpreters=False, tasks=False, moments=False):
     """Call *callback* with batches of samples; return a Subscription.
 
     The callback gets a Batch.  It is called on a thread of the profiler's
@@ -41,14 +41,16 @@ def subscribe(callback, *, rate_hz=1000, depth_frames=None, names=None,
     depth_frames, names, signal
                       as for start(); by default what holds already, or
                       what start() takes
-    max_samples       how many samples may wait, 16 to 16777216.  When it
-                      is used up, samples of one stack are merged; then the
-                      oldest are dropped, and a record tells how many
+    max_samples       how many samples that differ may wait, 16 to 16777216;
+                      further ones are of the stack '[lost]' of their thread
     threads           only these, an iterable of threads or their idents
     labels            only samples that have all of these labels, a dict
     all_interpreters  also those of other interpreters; from the main one
     tasks             also what asyncio's tasks wait for, and because of
                       what; see Batch.task_waits() and Batch.delays()
+    moments           a SampleRecord for each moment; else one for all
+                      samples of one key in a batch.  When *max_samples*
+                      moments wait, they become fewer, and coarser
 
     A session of start() may run meanwhile, or not.
 
@@ -72,7 +74,8 @@ def subscribe(callback, *, rate_hz=1000, depth_frames=None, names=None,
         'interpreter_id': _interpreter(all_interpreters),
         'threads': _idents(threads),
         'labels': _label_texts(labels),
-        'task': bool(tasks)}
+        'task': bool(tasks),
+        'times': max_events if moments else 0}
     return _subscribe(callback, batch_seconds, options)
 
 
@@ -104,6 +107,8 @@ class Subscription:
         self._batch_seconds = batch_seconds
         self._batch_events = options['batch_events']
         self._pid = os.getpid()
+        self._gets_tasks = (options.get('task') and options['threads'] is None
+                            and options['labels'] is None)
         self._rows = Rows(0)
         self._unread = None
         self._errors = 0
@@ -165,8 +170,8 @@ class Subscription:
         samples, wall_ns, cpu_ns  that came in, whatever became of them;
                                   residues are samples too
         merged                    samples that went into others
-        lost                      records of all kinds that were dropped
-        lost_wall_ns, lost_cpu_ns of the samples among them
+        lost                      samples that went to '[lost]'
+        lost_wall_ns, lost_cpu_ns what they weighed
         errors                    exceptions of the callback
         """
         return {**self._core.stats(), 'errors': self._total_errors}
@@ -210,9 +215,9 @@ class Subscription:
             if self._unread is None:
                 return None
         raw = self._unread
+        raw['gets_tasks'] = self._gets_tasks
         if raw['serial'] != self._rows.serial:
             self._rows = Rows(raw['serial'])
-        self._rows.add(raw)
         batch = Batch(raw, self._rows, self)
         self._unread = None
         return batch

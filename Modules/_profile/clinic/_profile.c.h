@@ -11,7 +11,7 @@ preserve
 
 PyDoc_STRVAR(_profile_start__doc__,
 "start($module, /, *, mode=\'wall\', rate_hz=1000, depth_frames=0,\n"
-"      names=-1, signal=0, manual=False, defer=False)\n"
+"      names=-1, signal=0, manual=False, defer=False, times=False)\n"
 "--\n"
 "\n"
 "Start a sampling session.\n"
@@ -24,7 +24,7 @@ PyDoc_STRVAR(_profile_start__doc__,
 static PyObject *
 _profile_start_impl(PyObject *module, const char *mode, int rate_hz,
                     int depth_frames, int names, int signal, int manual,
-                    int defer);
+                    int defer, int times);
 
 static PyObject *
 _profile_start(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
@@ -32,14 +32,14 @@ _profile_start(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObje
     PyObject *return_value = NULL;
     #if defined(Py_BUILD_CORE) && !defined(Py_BUILD_CORE_MODULE)
 
-    #define NUM_KEYWORDS 7
+    #define NUM_KEYWORDS 8
     static struct {
         PyGC_Head _this_is_not_used;
         PyObject_VAR_HEAD
         PyObject *ob_item[NUM_KEYWORDS];
     } _kwtuple = {
         .ob_base = PyVarObject_HEAD_INIT(&PyTuple_Type, NUM_KEYWORDS)
-        .ob_item = { &_Py_ID(mode), &_Py_ID(rate_hz), &_Py_ID(depth_frames), &_Py_ID(names), &_Py_ID(signal), &_Py_ID(manual), &_Py_ID(defer), },
+        .ob_item = { &_Py_ID(mode), &_Py_ID(rate_hz), &_Py_ID(depth_frames), &_Py_ID(names), &_Py_ID(signal), &_Py_ID(manual), &_Py_ID(defer), &_Py_ID(times), },
     };
     #undef NUM_KEYWORDS
     #define KWTUPLE (&_kwtuple.ob_base.ob_base)
@@ -48,14 +48,14 @@ _profile_start(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObje
     #  define KWTUPLE NULL
     #endif  // !Py_BUILD_CORE
 
-    static const char * const _keywords[] = {"mode", "rate_hz", "depth_frames", "names", "signal", "manual", "defer", NULL};
+    static const char * const _keywords[] = {"mode", "rate_hz", "depth_frames", "names", "signal", "manual", "defer", "times", NULL};
     static _PyArg_Parser _parser = {
         .keywords = _keywords,
         .fname = "start",
         .kwtuple = KWTUPLE,
     };
     #undef KWTUPLE
-    PyObject *argsbuf[7];
+    PyObject *argsbuf[8];
     Py_ssize_t noptargs = nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0) - 0;
     const char *mode = "wall";
     int rate_hz = 1000;
@@ -64,6 +64,7 @@ _profile_start(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObje
     int signal = 0;
     int manual = 0;
     int defer = 0;
+    int times = 0;
 
     args = _PyArg_UnpackKeywords(args, nargs, NULL, kwnames, &_parser, 0, 0, 0, argsbuf);
     if (!args) {
@@ -135,12 +136,21 @@ _profile_start(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObje
             goto skip_optional_kwonly;
         }
     }
-    defer = PyObject_IsTrue(args[6]);
-    if (defer < 0) {
+    if (args[6]) {
+        defer = PyObject_IsTrue(args[6]);
+        if (defer < 0) {
+            goto exit;
+        }
+        if (!--noptargs) {
+            goto skip_optional_kwonly;
+        }
+    }
+    times = PyObject_IsTrue(args[7]);
+    if (times < 0) {
         goto exit;
     }
 skip_optional_kwonly:
-    return_value = _profile_start_impl(module, mode, rate_hz, depth_frames, names, signal, manual, defer);
+    return_value = _profile_start_impl(module, mode, rate_hz, depth_frames, names, signal, manual, defer, times);
 
 exit:
     return return_value;
@@ -436,7 +446,7 @@ exit:
 
 PyDoc_STRVAR(_profile_begin_block__doc__,
 "begin_block($module, /, *, mode=None, rate_hz=0, depth_frames=0,\n"
-"            names=-1, signal=0, manual=False)\n"
+"            names=-1, signal=0, manual=False, times=False)\n"
 "--\n"
 "\n"
 "Begin a block of profile(); return what end_block() takes.\n"
@@ -449,7 +459,7 @@ PyDoc_STRVAR(_profile_begin_block__doc__,
 static PyObject *
 _profile_begin_block_impl(PyObject *module, const char *mode, int rate_hz,
                           int depth_frames, int names, int signal,
-                          int manual);
+                          int manual, int times);
 
 static PyObject *
 _profile_begin_block(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
@@ -457,14 +467,14 @@ _profile_begin_block(PyObject *module, PyObject *const *args, Py_ssize_t nargs, 
     PyObject *return_value = NULL;
     #if defined(Py_BUILD_CORE) && !defined(Py_BUILD_CORE_MODULE)
 
-    #define NUM_KEYWORDS 6
+    #define NUM_KEYWORDS 7
     static struct {
         PyGC_Head _this_is_not_used;
         PyObject_VAR_HEAD
         PyObject *ob_item[NUM_KEYWORDS];
     } _kwtuple = {
         .ob_base = PyVarObject_HEAD_INIT(&PyTuple_Type, NUM_KEYWORDS)
-        .ob_item = { &_Py_ID(mode), &_Py_ID(rate_hz), &_Py_ID(depth_frames), &_Py_ID(names), &_Py_ID(signal), &_Py_ID(manual), },
+        .ob_item = { &_Py_ID(mode), &_Py_ID(rate_hz), &_Py_ID(depth_frames), &_Py_ID(names), &_Py_ID(signal), &_Py_ID(manual), &_Py_ID(times), },
     };
     #undef NUM_KEYWORDS
     #define KWTUPLE (&_kwtuple.ob_base.ob_base)
@@ -473,14 +483,14 @@ _profile_begin_block(PyObject *module, PyObject *const *args, Py_ssize_t nargs, 
     #  define KWTUPLE NULL
     #endif  // !Py_BUILD_CORE
 
-    static const char * const _keywords[] = {"mode", "rate_hz", "depth_frames", "names", "signal", "manual", NULL};
+    static const char * const _keywords[] = {"mode", "rate_hz", "depth_frames", "names", "signal", "manual", "times", NULL};
     static _PyArg_Parser _parser = {
         .keywords = _keywords,
         .fname = "begin_block",
         .kwtuple = KWTUPLE,
     };
     #undef KWTUPLE
-    PyObject *argsbuf[6];
+    PyObject *argsbuf[7];
     Py_ssize_t noptargs = nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0) - 0;
     const char *mode = NULL;
     int rate_hz = 0;
@@ -488,6 +498,7 @@ _profile_begin_block(PyObject *module, PyObject *const *args, Py_ssize_t nargs, 
     int names = -1;
     int signal = 0;
     int manual = 0;
+    int times = 0;
 
     args = _PyArg_UnpackKeywords(args, nargs, NULL, kwnames, &_parser, 0, 0, 0, argsbuf);
     if (!args) {
@@ -555,12 +566,21 @@ _profile_begin_block(PyObject *module, PyObject *const *args, Py_ssize_t nargs, 
             goto skip_optional_kwonly;
         }
     }
-    manual = PyObject_IsTrue(args[5]);
-    if (manual < 0) {
+    if (args[5]) {
+        manual = PyObject_IsTrue(args[5]);
+        if (manual < 0) {
+            goto exit;
+        }
+        if (!--noptargs) {
+            goto skip_optional_kwonly;
+        }
+    }
+    times = PyObject_IsTrue(args[6]);
+    if (times < 0) {
         goto exit;
     }
 skip_optional_kwonly:
-    return_value = _profile_begin_block_impl(module, mode, rate_hz, depth_frames, names, signal, manual);
+    return_value = _profile_begin_block_impl(module, mode, rate_hz, depth_frames, names, signal, manual, times);
 
 exit:
     return return_value;

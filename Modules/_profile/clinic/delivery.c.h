@@ -11,8 +11,9 @@ preserve
 
 PyDoc_STRVAR(_profile_subscribe__doc__,
 "subscribe($module, /, *, rate_hz=1000, depth_frames=0, names=-1,\n"
-"          signal=0, manual=False, max_events=65536, batch_events=4096,\n"
-"          interpreter_id=-1, threads=None, labels=None, task=False)\n"
+"          signal=0, manual=False, max_events=65536, times=0,\n"
+"          batch_events=4096, interpreter_id=-1, threads=None,\n"
+"          labels=None, task=False)\n"
 "--\n"
 "\n"
 "Return a Subscription.\n"
@@ -27,9 +28,9 @@ PyDoc_STRVAR(_profile_subscribe__doc__,
 static PyObject *
 _profile_subscribe_impl(PyObject *module, int rate_hz, int depth_frames,
                         int names, int signal, int manual,
-                        unsigned int max_events, unsigned int batch_events,
-                        long long interpreter_id, PyObject *threads,
-                        PyObject *labels, int task);
+                        unsigned int max_events, unsigned int times,
+                        unsigned int batch_events, long long interpreter_id,
+                        PyObject *threads, PyObject *labels, int task);
 
 static PyObject *
 _profile_subscribe(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
@@ -37,14 +38,14 @@ _profile_subscribe(PyObject *module, PyObject *const *args, Py_ssize_t nargs, Py
     PyObject *return_value = NULL;
     #if defined(Py_BUILD_CORE) && !defined(Py_BUILD_CORE_MODULE)
 
-    #define NUM_KEYWORDS 11
+    #define NUM_KEYWORDS 12
     static struct {
         PyGC_Head _this_is_not_used;
         PyObject_VAR_HEAD
         PyObject *ob_item[NUM_KEYWORDS];
     } _kwtuple = {
         .ob_base = PyVarObject_HEAD_INIT(&PyTuple_Type, NUM_KEYWORDS)
-        .ob_item = { &_Py_ID(rate_hz), &_Py_ID(depth_frames), &_Py_ID(names), &_Py_ID(signal), &_Py_ID(manual), &_Py_ID(max_events), &_Py_ID(batch_events), &_Py_ID(interpreter_id), &_Py_ID(threads), &_Py_ID(labels), &_Py_ID(task), },
+        .ob_item = { &_Py_ID(rate_hz), &_Py_ID(depth_frames), &_Py_ID(names), &_Py_ID(signal), &_Py_ID(manual), &_Py_ID(max_events), &_Py_ID(times), &_Py_ID(batch_events), &_Py_ID(interpreter_id), &_Py_ID(threads), &_Py_ID(labels), &_Py_ID(task), },
     };
     #undef NUM_KEYWORDS
     #define KWTUPLE (&_kwtuple.ob_base.ob_base)
@@ -53,14 +54,14 @@ _profile_subscribe(PyObject *module, PyObject *const *args, Py_ssize_t nargs, Py
     #  define KWTUPLE NULL
     #endif  // !Py_BUILD_CORE
 
-    static const char * const _keywords[] = {"rate_hz", "depth_frames", "names", "signal", "manual", "max_events", "batch_events", "interpreter_id", "threads", "labels", "task", NULL};
+    static const char * const _keywords[] = {"rate_hz", "depth_frames", "names", "signal", "manual", "max_events", "times", "batch_events", "interpreter_id", "threads", "labels", "task", NULL};
     static _PyArg_Parser _parser = {
         .keywords = _keywords,
         .fname = "subscribe",
         .kwtuple = KWTUPLE,
     };
     #undef KWTUPLE
-    PyObject *argsbuf[11];
+    PyObject *argsbuf[12];
     Py_ssize_t noptargs = nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0) - 0;
     int rate_hz = 1000;
     int depth_frames = 0;
@@ -68,6 +69,7 @@ _profile_subscribe(PyObject *module, PyObject *const *args, Py_ssize_t nargs, Py
     int signal = 0;
     int manual = 0;
     unsigned int max_events = 65536;
+    unsigned int times = 0;
     unsigned int batch_events = 4096;
     long long interpreter_id = -1;
     PyObject *threads = Py_None;
@@ -135,7 +137,7 @@ _profile_subscribe(PyObject *module, PyObject *const *args, Py_ssize_t nargs, Py
         }
     }
     if (args[6]) {
-        if (!_PyLong_UnsignedInt_Converter(args[6], &batch_events)) {
+        if (!_PyLong_UnsignedInt_Converter(args[6], &times)) {
             goto exit;
         }
         if (!--noptargs) {
@@ -143,8 +145,7 @@ _profile_subscribe(PyObject *module, PyObject *const *args, Py_ssize_t nargs, Py
         }
     }
     if (args[7]) {
-        interpreter_id = PyLong_AsLongLong(args[7]);
-        if (interpreter_id == -1 && PyErr_Occurred()) {
+        if (!_PyLong_UnsignedInt_Converter(args[7], &batch_events)) {
             goto exit;
         }
         if (!--noptargs) {
@@ -152,23 +153,32 @@ _profile_subscribe(PyObject *module, PyObject *const *args, Py_ssize_t nargs, Py
         }
     }
     if (args[8]) {
-        threads = args[8];
+        interpreter_id = PyLong_AsLongLong(args[8]);
+        if (interpreter_id == -1 && PyErr_Occurred()) {
+            goto exit;
+        }
         if (!--noptargs) {
             goto skip_optional_kwonly;
         }
     }
     if (args[9]) {
-        labels = args[9];
+        threads = args[9];
         if (!--noptargs) {
             goto skip_optional_kwonly;
         }
     }
-    task = PyObject_IsTrue(args[10]);
+    if (args[10]) {
+        labels = args[10];
+        if (!--noptargs) {
+            goto skip_optional_kwonly;
+        }
+    }
+    task = PyObject_IsTrue(args[11]);
     if (task < 0) {
         goto exit;
     }
 skip_optional_kwonly:
-    return_value = _profile_subscribe_impl(module, rate_hz, depth_frames, names, signal, manual, max_events, batch_events, interpreter_id, threads, labels, task);
+    return_value = _profile_subscribe_impl(module, rate_hz, depth_frames, names, signal, manual, max_events, times, batch_events, interpreter_id, threads, labels, task);
 
 exit:
     return return_value;
@@ -388,4 +398,4 @@ _profile_start_helper(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 exit:
     return return_value;
 }
-/*[clinic end generated code: output=6920fecf23366a64 input=a9049054013a1b77]*/
+/*[clinic end generated code: output=2d72db6cdb101c50 input=a9049054013a1b77]*/

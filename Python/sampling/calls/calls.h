@@ -32,7 +32,7 @@ typedef enum {
 #define _PySampling_NO_ROUTE 1          // others are a string + 2
 
 /* What is read: calls of one line. */
-struct _sampling_calls_row {
+struct _sampling_total_row {
     uint32_t hash;
     uint32_t caller;            // function; UINT32_MAX: no Python called it
     int32_t line;               // of it, 0: not known
@@ -62,16 +62,17 @@ struct _sampling_calls {
     // Functions and strings that rows refer to.
     struct _sampling_tables *names;
     uint32_t other_function;    // of what names have no space for
-    struct _sampling_calls_row *rows;
-    uint32_t num_rows;
-    uint32_t cap_rows;
-    struct _sampling_index row_index;
+    struct _sampling_total_row *totals[_PySampling_NUM_CHUNKS];
+    uint32_t num_totals;
+    struct _sampling_index total_index;
     size_t bytes;
     size_t limit_bytes;
     uint64_t num_lost;          // events that memory was lacking for
     PyObject *libraries;        // tuple: folders whose code is not mine
     PyObject *on_import;        // called when a module has been imported
 };
+
+_PySampling_DEFINE_AT(calls, total)
 
 /* A function that is called or calls.  What each event needs comes first, to
    be in one line of the CPU's cache; so below. */
@@ -105,7 +106,7 @@ struct _sampling_edge {
     void *key;                  // the callee's
     struct _sampling_edge *next;        // of the same slot
     uint32_t route;
-    uint32_t row;               // UINT32_MAX: it has none yet
+    struct _sampling_total_row *row;    // NULL: it has none yet
     uint64_t calls;
     uint64_t recursive;
     uint64_t resumes;

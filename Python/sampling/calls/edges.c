@@ -18,19 +18,20 @@
 #define LIMIT_BYTES ((size_t)64 << 20)
 
 static uint32_t
-hash_row(const struct _sampling_calls_row *row)
+hash_row(const struct _sampling_total_row *row)
 {
     return mix((uint64_t)row->caller << 32 | (uint32_t)row->line,
                (uint64_t)row->callee << 32 | row->route);
 }
 
 static uint32_t
-hash_row_row(const struct _sampling_calls_row *row)
+hash_total_row(const struct _sampling_total_row *row)
 {
     return row->hash;
 }
 
-DEFINE_INDEX_OF(calls, row, 0)
+DEFINE_ADD_ROW(calls, total)
+DEFINE_INDEX_OF(calls, total, 0)
 
 static void forget_code(void *record);
 
@@ -55,25 +56,25 @@ _PySampling_CallsOf(PyInterpreterState *interp)
 /* Rows. */
 
 /* The numbers of what has no space are on the row of other functions. */
-static struct _sampling_calls_row *
-row_of(struct _sampling_calls *calls, struct _sampling_calls_row key)
+static struct _sampling_total_row *
+row_of(struct _sampling_calls *calls, struct _sampling_total_row key)
 {
     key.hash = hash_row(&key);
-    FOR_CANDIDATES(calls->row_index, key.hash, number) {
-        struct _sampling_calls_row *row = &calls->rows[number];
+    FOR_CANDIDATES(calls->total_index, key.hash, number) {
+        struct _sampling_total_row *row =
+            AT(calls, total, number);
         if (row->caller == key.caller && row->line == key.line
             && row->callee == key.callee && row->route == key.route)
         {
             return row;
         }
     }
-    if (!RESERVE(calls, rows) || !reserve_row_index(calls)) {
+    if (!RESERVE(calls, totals) || !reserve_total_index(calls)) {
         return NULL;
     }
-    uint32_t number = calls->num_rows++;
-    calls->rows[number] = key;
-    index_put(&calls->row_index, key.hash, number);
-    return &calls->rows[number];
+    uint32_t number = add_total_row(calls, key);
+    index_put(&calls->total_index, key.hash, number);
+    return AT(calls, total, number);
 }
 
 static void
@@ -82,12 +83,9 @@ fold(struct _sampling_calls *calls, struct _sampling_edge *edge)
     if (edge->calls + edge->resumes == 0) {
         return;
     }
-    struct _sampling_calls_row *row;
-    if (edge->row != NO_ROW) {
-        row = &calls->rows[edge->row];
-    }
-    else {
-        struct _sampling_calls_row key = {
+    struct _sampling_total_row *row = edge->row;
+    if (row == NULL) {
+        struct _sampling_total_row key = {
             .caller = NO_ROW, .callee = edge->callee->function,
             .route = edge->route};
         if (edge->caller != NULL) {
@@ -98,9 +96,9 @@ fold(struct _sampling_calls *calls, struct _sampling_edge *edge)
         }
         row = row_of(calls, key);
         if (row == NULL) {
-            row = &calls->rows[0];
+            row = AT(calls, total, 0);
         }
-        edge->row = (uint32_t)(row - calls->rows);
+        edge->row = row;
     }
     row->calls += edge->calls;
     row->recursive += edge->recursive;
@@ -340,7 +338,7 @@ name_callable(struct _sampling_calls *calls, void *key, PyObject *callable)
                                              words[1]);
         }
     }
-    return frame != NO_ROW ? calls->names->frames[frame].function : NO_ROW;
+    return frame != NO_ROW ? AT(calls->names, frame, frame)->function : NO_ROW;
 }
 
 static struct _sampling_counted *
@@ -380,7 +378,7 @@ _PySampling_FindEdge(struct _sampling_calls *calls,
     }
     size_t slot = slot_of(calls, site, key, route);
     *edge = (struct _sampling_edge){
-        .site = site, .key = key, .route = route, .row = NO_ROW,
+        .site = site, .key = key, .route = route,
         .next = calls->edges[slot], .caller = calling, .callee = callee};
     calls->edges[slot] = edge;
     calls->num_edges++;
@@ -426,8 +424,8 @@ begin_names(struct _sampling_calls *calls)
     if (frame == NO_ROW || !reserve_edge(calls)) {
         return 0;
     }
-    calls->other_function = calls->names->frames[frame].function;
-    return row_of(calls, (struct _sampling_calls_row){
+    calls->other_function = AT(calls->names, frame, frame)->function;
+    return row_of(calls, (struct _sampling_total_row){
         .caller = NO_ROW, .callee = calls->other_function}) != NULL;
 }
 
@@ -445,8 +443,8 @@ void
 _PySampling_CallsReset(struct _sampling_calls *calls)
 {
     _PySampling_FoldEdges(calls);
-    for (uint32_t i = 0; i < calls->num_rows; i++) {
-        struct _sampling_calls_row *row = &calls->rows[i];
+    for (uint32_t i = 0; i < calls->num_totals; i++) {
+        struct _sampling_total_row *row = AT(calls, total, i);
         row->calls = row->recursive = row->deepest = 0;
         row->resumes = row->recursive_resumes = 0;
     }
@@ -464,8 +462,8 @@ free_rest(struct _sampling_calls *calls)
 {
     free(calls->edges);
     free(calls->foreign);
-    free(calls->rows);
-    free(calls->row_index.slots);
+    _PySampling_FreeChunks((void **)calls->totals);
+    free(calls->total_index.slots);
     _PySampling_TablesFree(calls->names);
 }
 

@@ -51,9 +51,9 @@ _PySampling_AppendObject(struct _sampling_text *text,
 {
     uint32_t row = _PySampling_InternText(tables, string);
     if (row != NO_ROW) {
-        const char *bytes = tables->string_bytes + tables->strings[row].offset;
+        const char *bytes = AT(tables, string, row)->bytes;
         _PySampling_AppendBytes(text, bytes,
-               whole_characters(bytes, tables->strings[row].size,
+               whole_characters(bytes, AT(tables, string, row)->size,
                                 _PySampling_MAX_NAME_BYTES));
     }
 }

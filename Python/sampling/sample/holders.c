@@ -120,9 +120,9 @@ _PySampling_HolderSampled(_PySampling_Thread *thread, uint32_t node,
 static int
 is_python(const struct _sampling_tables *tables, uint32_t node)
 {
-    uint32_t frame = tables->nodes[node].frame;
-    return tables->functions[tables->frames[frame].function].kind
-           == _PySampling_KIND_PYTHON;
+    uint32_t frame = AT(tables, node, node)->frame;
+    uint32_t function = AT(tables, frame, frame)->function;
+    return AT(tables, function, function)->kind == _PySampling_KIND_PYTHON;
 }
 
 /* The stack that says where a holder is: its Python functions at their lines,
@@ -134,15 +134,15 @@ place_of(struct _sampling_tables *tables, uint32_t node)
     uint32_t callee = 0;
     while (node != 0 && !is_python(tables, node)) {
         callee = node;
-        node = tables->nodes[node].parent;
+        node = AT(tables, node, node)->parent;
     }
     uint32_t frames[MAX_PLACE_FRAMES];
     size_t num_frames = 0;
     for (; node != 0 && num_frames < MAX_PLACE_FRAMES;
-         node = tables->nodes[node].parent)
+         node = AT(tables, node, node)->parent)
     {
         frames[num_frames++] = _PySampling_InternLine(
-            tables, tables->nodes[node].frame);
+            tables, AT(tables, node, node)->frame);
     }
     uint32_t place = 0;
     while (num_frames > 0) {
@@ -150,7 +150,7 @@ place_of(struct _sampling_tables *tables, uint32_t node)
     }
     if (callee != 0) {
         place = _PySampling_InternChild(tables, place,
-                                        tables->nodes[callee].frame);
+                                        AT(tables, node, callee)->frame);
     }
     return place != 0 && place != _PySampling_NO_NODE
         ? place : _PySampling_TablesUnknownPlace(tables);

@@ -35,18 +35,16 @@ struct place {
     struct _sampling_holder holder;
 };
 
-static struct _sampling_event
+static struct _sampling_record
 record_of(const struct place *place, _PySampling_State state, uint64_t count,
           uint64_t time_ns)
 {
-    return (struct _sampling_event){
+    return (struct _sampling_record){
         .time_ns = time_ns,
         .node = place->node,
         .thread = place->thread->thread_index,
         .labels = place->labels,
-        .kind = _PySampling_EVENT_SAMPLE,
-        .state = (uint8_t)state,
-        .flags = count == 0 ? _PySampling_FLAG_RESIDUE : 0,
+        .state = state,
         .count = count,
         .holder_thread = place->holder.thread,
         .holder_node = place->holder.node,
@@ -59,7 +57,7 @@ static void
 record_share(const struct place *place, _PySampling_State state,
              uint64_t count, uint64_t time_ns, struct _sampling_time span)
 {
-    struct _sampling_event record = record_of(place, state, count, time_ns);
+    struct _sampling_record record = record_of(place, state, count, time_ns);
     if (span.wall_ns <= _PySampling_PeriodNow()
         || state == _PySampling_RUNNING)
     {
@@ -79,7 +77,7 @@ static void
 record_weighed(const struct place *place, _PySampling_State state,
                struct _sampling_time weight)
 {
-    struct _sampling_event record =
+    struct _sampling_record record =
         record_of(place, state, 0, place->thread->account.wall_ns);
     record.wall_ns = weight.wall_ns;
     record.cpu_ns = weight.cpu_ns;
@@ -472,9 +470,8 @@ _PySampling_RecordCustom(PyThreadState *tstate, _PySampling_Thread *thread,
         .node = _PySampling_CallerNode(tstate, thread),
         .labels = _PySampling_LabelsWith(tables, tstate, pairs),
     };
-    struct _sampling_event record = record_of(
+    struct _sampling_record record = record_of(
         &place, _PySampling_CUSTOM, count, _PySampling_WallNow());
-    record.flags = 0;
     _PySampling_Emit(thread, &record);
     _PySampling_CloseTables();
 }
@@ -496,9 +493,8 @@ _PySampling_RecordLost(_PySampling_Thread *thread, uint64_t now_ns)
         .thread = thread,
         .node = STATE->tables->lost_node,
     };
-    struct _sampling_event record =
+    struct _sampling_record record =
         record_of(&place, _PySampling_LOST, 0, now_ns);
-    record.flags = 0;
     record.wall_ns = lost.wall_ns;
     _PySampling_Emit(thread, &record);
     _PySampling_COUNT(lost_wall_ns, record.wall_ns);

@@ -139,7 +139,7 @@ extern void _PySampling_RecordExclude(_PySampling_Thread *thread,
 
 // sample/weights.c.  Lock: tables_mutex.
 struct _sampling_pending {
-    struct _sampling_event record;  // without weights
+    struct _sampling_record record;  // without weights
     struct _sampling_time span;     // what its ticks stand for
 };
 extern void _PySampling_Weigh(_PySampling_Thread *thread,
@@ -150,8 +150,8 @@ _PySampling_WeighAll(_PySampling_Thread *thread, struct _sampling_time time);
 extern void _PySampling_WeighNothing(_PySampling_Thread *thread);
 extern size_t _PySampling_WeightsBytes(const _PySampling_Thread *thread);
 
-// sample/holders.c.  Who had the GIL, and where it was: its Python functions
-// at their lines, and the C function that the innermost calls.
+// sample/holders.c.  Who had the GIL, and where it was: Python functions at
+// their lines, and the C function that the innermost calls.
 typedef struct _sampling_holder {
     uint32_t thread;            // row, or _PySampling_NO_THREAD: not known
     uint32_t node;
@@ -173,11 +173,11 @@ _PySampling_HolderAt(_PySampling_Thread *thread, uint64_t tick);
 // The thread did this at a moment that stands for `span_ns`, or for a while.
 extern void
 _PySampling_DelaysSawSample(_PySampling_Thread *thread,
-                            const struct _sampling_event *record,
+                            const struct _sampling_record *record,
                             uint64_t span_ns);
 extern void
 _PySampling_DelaysSawInterval(_PySampling_Thread *thread,
-                              const struct _sampling_event *record,
+                              const struct _sampling_record *record,
                               uint64_t from_ns, uint64_t until_ns);
 // A task has waited for its loop, unseen, since that moment.
 extern void _PySampling_DelaysCharge(_PySampling_Thread *thread,

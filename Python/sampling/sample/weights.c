@@ -44,10 +44,10 @@ struct _sampling_window {
 };
 
 /* The record, with its weight. */
-static struct _sampling_event
+static struct _sampling_record
 weighed(const struct _sampling_pending *sample, struct _sampling_time weight)
 {
-    struct _sampling_event record = sample->record;
+    struct _sampling_record record = sample->record;
     record.wall_ns = weight.wall_ns;
     record.cpu_ns = weight.cpu_ns;
     return record;
@@ -75,12 +75,12 @@ emit_weighed(struct _sampling_window *w,
              struct _sampling_time weight)
 {
     // What waits is the program's, whatever the thread does by now.
-    struct _sampling_event record = weighed(sample, weight);
+    struct _sampling_record record = weighed(sample, weight);
     uint64_t wait_ns = record.state == _PySampling_RUNNING
                        || record.state == _PySampling_GC
         ? take_cpu_wait(w, weight) : 0;
     if (wait_ns != 0) {
-        struct _sampling_event wait = record;
+        struct _sampling_record wait = record;
         wait.state = _PySampling_CPU_WAIT;
         wait.node = _PySampling_TablesPseudoChild(
             STATE->tables, record.node, _PySampling_PSEUDO_CPU_WAIT, 0);
@@ -90,7 +90,6 @@ emit_weighed(struct _sampling_window *w,
         // It is one sample, of what ran: a thread that waits for a CPU cannot
         // be captured.
         wait.count = 0;
-        wait.flags |= _PySampling_FLAG_RESIDUE;
         _PySampling_EmitOfProgram(&wait);
     }
     if (record.count != 0 || record.wall_ns != 0 || record.cpu_ns != 0) {
@@ -135,7 +134,7 @@ _PySampling_Weigh(_PySampling_Thread *thread,
     struct _sampling_window *w = thread->window;
     if (w == NULL || thread->excluded) {
         struct _sampling_pending none = {0};
-        struct _sampling_event record =
+        struct _sampling_record record =
             weighed(sample != NULL ? sample : &none, time);
         if (thread->excluded) {
             _PySampling_Emit(thread, &record);

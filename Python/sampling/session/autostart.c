@@ -341,10 +341,12 @@ _PySampling_Finalize(PyThreadState *tstate)
     _PySampling_EndSubscriptions(tstate);
     wait_for_helpers();
     _PySampling_EndingOver();
-    // What daemon threads have begun meanwhile.  From here on none of them
-    // comes to run.
-    end_session(tstate);
-    _PySampling_EndSubscriptions(tstate);
+    // What daemon threads have begun meanwhile; to hand over what is large gives
+    // the GIL up.  From here on none of them comes to run.
+    do {
+        end_session(tstate);
+        _PySampling_EndSubscriptions(tstate);
+    } while (_PySampling_IsRunning());
     _PySampling_CountForget(tstate);
     Py_CLEAR(STATE->exit_write);
     _PySampling_SetWriter(NULL);

@@ -28,7 +28,7 @@ enter(PyThreadState *tstate)
     _PySampling_Status status = _PySampling_OK;
     STATE->num_regions++;
     if (STATE->num_regions == 1 && is_deferred()) {
-        status = _PySampling_OpenProfile(tstate, STATE->session);
+        status = _PySampling_OpenSink(tstate, STATE->session);
         if (status != _PySampling_OK) {
             STATE->num_regions--;
         }
@@ -46,7 +46,7 @@ leave(PyThreadState *tstate)
     // What is up to now is of it.
     _PySampling_Status status = _PySampling_Flush(tstate)
         ? _PySampling_OK : _PySampling_ERR_NO_MEMORY;
-    _PySampling_CloseProfile(tstate, STATE->session);
+    (void)_PySampling_CloseSink(tstate, STATE->session);
     return status;
 }
 
@@ -123,7 +123,7 @@ be_first(const _PySampling_Options *asked, _PySampling_Options *options)
 
 static _PySampling_Status
 begin_locked(PyThreadState *tstate, const _PySampling_Options *asked,
-             struct _sampling_profile **result)
+             struct _sampling_sink **result)
 {
     _PySampling_Status status = _PySampling_MayBegin();
     if (status != _PySampling_OK) {
@@ -135,12 +135,12 @@ begin_locked(PyThreadState *tstate, const _PySampling_Options *asked,
     if (status != _PySampling_OK) {
         return status;
     }
-    struct _sampling_profile *block =
-        _PySampling_ProfileNew(STATE->tables, &options);
+    options.has_timeline = asked->has_timeline;
+    struct _sampling_sink *block = _PySampling_SinkNew(&options);
     status = block != NULL ? enter(tstate) : _PySampling_ERR_NO_MEMORY;
     int has_entered = status == _PySampling_OK;
     if (has_entered) {
-        status = _PySampling_OpenProfile(tstate, block);
+        status = _PySampling_OpenSink(tstate, block);
     }
     if (status == _PySampling_OK) {
         *result = block;
@@ -150,7 +150,7 @@ begin_locked(PyThreadState *tstate, const _PySampling_Options *asked,
     if (has_entered) {
         (void)leave(tstate);
     }
-    _PySampling_ProfileFree(block);
+    _PySampling_SinkFree(block);
     (void)_PySampling_EngineReconfigure(tstate);
     errno = saved_errno;
     return status;
@@ -159,7 +159,7 @@ begin_locked(PyThreadState *tstate, const _PySampling_Options *asked,
 _PySampling_Status
 _PySampling_BlockBegin(PyThreadState *tstate,
                        const _PySampling_Options *asked,
-                       struct _sampling_profile **result)
+                       struct _sampling_sink **result)
 {
     *result = NULL;
     _PySampling_LockControl();
@@ -172,52 +172,45 @@ _PySampling_BlockBegin(PyThreadState *tstate,
 /* End. */
 
 static void
-close_block(PyThreadState *tstate, struct _sampling_profile *block)
+close_block(PyThreadState *tstate, struct _sampling_sink *block)
 {
-    _PySampling_CloseProfile(tstate, block);
+    (void)_PySampling_CloseSink(tstate, block);
     (void)leave(tstate);
 }
 
-static _PySampling_Status
-end_locked(PyThreadState *tstate, struct _sampling_profile *block,
-           struct _sampling_profile **result)
-{
-    uint64_t end_ns = _PySampling_ProfileEnd(tstate, block);
-    struct _sampling_profile *copy =
-        end_ns != 0 ? _PySampling_CopyOf(block, 0) : NULL;
-    close_block(tstate, block);
-    return _PySampling_FinishProfile(copy, end_ns, result);
-}
-
 _PySampling_Status
-_PySampling_BlockEnd(PyThreadState *tstate, struct _sampling_profile *block,
+_PySampling_BlockEnd(PyThreadState *tstate, struct _sampling_sink *block,
                      struct _sampling_profile **result)
 {
     *result = NULL;
     if (_PySampling_ForkedWithoutHooks()) {
         return _PySampling_OK;
     }
-    _PySampling_Status status = _PySampling_OK;
+    struct _sampling_taken taken;
     _PySampling_LockControl();
-    if (block->is_open) {
-        status = end_locked(tstate, block, result);
+    int is_open = block->is_open;
+    if (is_open) {
+        uint64_t end_ns = _PySampling_SinkEnd(tstate, block);
+        _PySampling_TakeAll(
+            block, end_ns != 0 ? end_ns : _PySampling_FlushedNow(), &taken);
+        close_block(tstate, block);
     }
     _PySampling_UnlockControl();
-    return status;
+    return is_open ? _PySampling_HandOver(&taken, result) : _PySampling_OK;
 }
 
 void
-_PySampling_BlockFree(PyThreadState *tstate, struct _sampling_profile *block)
+_PySampling_BlockFree(PyThreadState *tstate, struct _sampling_sink *block)
 {
     if (_PySampling_ForkedWithoutHooks()) {
-        _PySampling_ProfileFree(block);
+        _PySampling_SinkFree(block);
         return;
     }
     _PySampling_LockControl();
     if (block->is_open) {
         close_block(tstate, block);
     }
-    _PySampling_ProfileFree(block);
+    _PySampling_SinkFree(block);
     _PySampling_UnlockControl();
 }
 
@@ -225,10 +218,10 @@ void
 _PySampling_BlocksEnd(PyThreadState *tstate)
 {
     _PySampling_LockControl();
-    struct _sampling_profile *block = STATE->profiles;
+    struct _sampling_sink *block = STATE->sinks;
     while (block != NULL && !_PySampling_ForkedWithoutHooks()) {
-        struct _sampling_profile *next = block->next;
-        if (block != STATE->session) {
+        struct _sampling_sink *next = block->next;
+        if (block != STATE->session && !block->is_subscription) {
             close_block(tstate, block);
         }
         block = next;

@@ -37,14 +37,14 @@ extern int _PySampling_IsRunning(void);
 extern _PySampling_Status
 _PySampling_BlockBegin(PyThreadState *tstate,
                        const _PySampling_Options *asked,
-                       struct _sampling_profile **result);
+                       struct _sampling_sink **result);
 // `*result` is NULL if the block has ended before, by a fork or at exit.
 extern _PySampling_Status
-_PySampling_BlockEnd(PyThreadState *tstate, struct _sampling_profile *block,
+_PySampling_BlockEnd(PyThreadState *tstate, struct _sampling_sink *block,
                      struct _sampling_profile **result);
 // Frees it; if it has not ended, it ends.
 extern void _PySampling_BlockFree(PyThreadState *tstate,
-                                  struct _sampling_profile *block);
+                                  struct _sampling_sink *block);
 
 // A deferred session samples while anybody is in a region.  Leaving takes the
 // number that entering gave: what is entered before a fork counts in the
@@ -57,18 +57,18 @@ extern _PySampling_Status _PySampling_RegionLeave(PyThreadState *tstate,
 // Subscriptions (sinks/sinks.h).
 extern _PySampling_Status
 _PySampling_Subscribe(PyThreadState *tstate,
-                      struct _sampling_subscription *sub,
+                      struct _sampling_sink *sub,
                       const _PySampling_Options *options);
 extern _PySampling_Status
 _PySampling_Unsubscribe(PyThreadState *tstate,
-                        struct _sampling_subscription *sub);
+                        struct _sampling_sink *sub);
 // Everything up to now can be taken.
 extern _PySampling_Status
 _PySampling_FlushSubscription(PyThreadState *tstate,
-                              struct _sampling_subscription *sub);
+                              struct _sampling_sink *sub);
 extern _PySampling_Status
 _PySampling_SetSubscriptionRate(PyThreadState *tstate,
-                                struct _sampling_subscription *sub,
+                                struct _sampling_sink *sub,
                                 int rate_hz);
 
 // Replaces depth_frames of 0 and names of -1: by what holds already, or by the

@@ -63,11 +63,14 @@ set_tables(struct _sampling_tables *tables)
 {
     _PySampling_LockTables();
     struct _sampling_tables *old = STATE->tables;
-    if (old != NULL) {
-        _PySampling_SubscriptionsComplete();
-    }
     // _PySampling_ForkedWithoutHooks() takes no lock.
     _Py_atomic_store_ptr_relaxed(&STATE->tables, tables);
+    for (struct _sampling_sink *sink = STATE->sinks;
+         sink != NULL && tables != NULL; sink = sink->next)
+    {
+        // Without memory it gets nothing until the tables are replaced.
+        (void)_PySampling_SinkTurn(sink);
+    }
     next_epoch();
     _PySampling_UnlockTables();
     return old;
@@ -119,7 +122,7 @@ start_locked(PyThreadState *tstate)
     }
     uint64_t wall_ns = _PySampling_WallNow();
     // Profiles and the threads in them begin at the same moment.
-    _PySampling_ProfilesBegin(wall_ns);
+    _PySampling_SinksBegin(wall_ns);
     if (!_PySampling_RegisterExisting(tstate, wall_ns)) {
         return _PySampling_ERR_NO_MEMORY;
     }
@@ -189,15 +192,10 @@ static int
 wanted_rate(void)
 {
     int rate_hz = 0;
-    for (struct _sampling_profile *profile = STATE->profiles;
-         profile != NULL; profile = profile->next)
+    for (struct _sampling_sink *sink = STATE->sinks; sink != NULL;
+         sink = sink->next)
     {
-        rate_hz = Py_MAX(rate_hz, profile->options.rate_hz);
-    }
-    for (struct _sampling_subscription *sub = STATE->subscriptions;
-         sub != NULL; sub = sub->next)
-    {
-        rate_hz = Py_MAX(rate_hz, sub->rate_hz);
+        rate_hz = Py_MAX(rate_hz, sink->options.rate_hz);
     }
     return rate_hz;
 }
@@ -293,6 +291,6 @@ _PySampling_EngineExchange(PyThreadState *tstate,
     if (STATE->active) {
         _PySampling_WakeOthers(tstate);
     }
-    // Profiles and batches that wait may keep it.
+    // What has been taken, or waits to be, may keep it.
     _PySampling_TablesFree(old);
 }

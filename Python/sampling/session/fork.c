@@ -49,7 +49,7 @@ _PySampling_BeforeFork(void)
 void
 _PySampling_AfterForkParent(void)
 {
-    _PySampling_EmitRecord(_PySampling_EVENT_FORK, 0, 0, 0, 0);
+    _PySampling_EmitEvent(PySampling_FORK, PySampling_NO_THREAD, 0, 0, 0);
     _PySampling_UnlockTables();
     _PySampling_UnlockRegistry();
     PyMutex_Unlock(&STATE->control_mutex);
@@ -59,32 +59,19 @@ _PySampling_AfterForkParent(void)
     }
 }
 
-/* In the child: nobody subscribes any more, and what waited is the parent's to
-   deliver. */
+/* In the child: what is in progress is the parent's to end, and what waited is
+   its to deliver. */
 static void
-forget_subscriptions(void)
+forget_sinks(void)
 {
-    struct _sampling_subscription *sub = STATE->subscriptions;
-    while (sub != NULL) {
-        struct _sampling_subscription *next = sub->next;
-        _PySampling_SubscriptionForget(sub);
-        sub->is_linked = 0;
-        sub = next;
+    while (STATE->sinks != NULL) {
+        struct _sampling_sink *sink = STATE->sinks;
+        STATE->sinks = sink->next;
+        _PySampling_SinkForget(sink);
+        sink->is_linked = sink->is_open = 0;
     }
-    STATE->subscriptions = NULL;
-}
-
-/* Those of the parent are its own to end. */
-static void
-forget_profiles(void)
-{
-    for (struct _sampling_profile *profile = STATE->profiles;
-         profile != NULL; profile = profile->next)
-    {
-        profile->is_open = 0;
-    }
-    STATE->profiles = NULL;
-    _PySampling_ProfileFree(STATE->session);
+    STATE->num_profiles = 0;
+    _PySampling_SinkFree(STATE->session);
     STATE->session = NULL;
 }
 
@@ -118,11 +105,13 @@ rest_in_child(void)
     _PyMutex_at_fork_reinit(&STATE->tables_mutex);
     STATE->active = 0;
     STATE->is_child_of_c_code = 1;
-    for (struct _sampling_subscription *sub = STATE->subscriptions;
-         sub != NULL; sub = sub->next)
+    for (struct _sampling_sink *sink = STATE->sinks; sink != NULL;
+         sink = sink->next)
     {
-        sub->is_open = 0;
-        sub->ended_by_fork = 1;
+        if (sink->is_subscription) {
+            sink->is_open = 0;
+            sink->ended_by_fork = 1;
+        }
     }
     STATE->num_helpers = 0;
     STATE->exit_writer = NULL;
@@ -167,8 +156,7 @@ _PySampling_AfterForkChild(void)
     rest_in_child();
     STATE->is_child_of_c_code = 0;
     renew_wakeups();
-    forget_subscriptions();
-    forget_profiles();
+    forget_sinks();
     _PySampling_CountAfterFork(_PyThreadState_GET(), STATE->exit_session
                                                      && STATE->exit_children);
     STATE->num_regions = 0;

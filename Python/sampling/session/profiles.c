@@ -1,7 +1,8 @@
-/* Sampling profiler: the life of a profile.
+/* Sampling profiler: how a session or a block is handed over.
 
-   Owns when its time begins, and how it is handed over.  Must not know whose
-   it is (session/session.c, session/blocks.c), nor when it gets samples. */
+   Owns when its time begins, and what becomes of what was taken.  Must not
+   know whose it is (session/session.c, session/blocks.c), nor when it gets
+   records. */
 
 #include "Python.h"
 
@@ -40,62 +41,170 @@ _PySampling_CountersSince(struct _sampling_counters *counters,
 /* Begin. */
 
 void
-_PySampling_BeginProfile(struct _sampling_profile *profile, uint64_t wall_ns)
+_PySampling_BeginSink(struct _sampling_sink *sink, uint64_t wall_ns)
 {
     PyTime_t now = 0;
     (void)PyTime_TimeRaw(&now);
-    profile->start_time_ns = now;
-    profile->start_wall_ns = wall_ns;
-    _PySampling_ReadCounters(&profile->counters);
+    sink->start_time_ns = now;
+    sink->start_wall_ns = wall_ns;
+    _PySampling_ReadCounters(&sink->counters);
 }
 
 void
-_PySampling_ProfilesBegin(uint64_t wall_ns)
+_PySampling_SinksBegin(uint64_t wall_ns)
 {
-    for (struct _sampling_profile *profile = STATE->profiles;
-         profile != NULL; profile = profile->next)
+    for (struct _sampling_sink *sink = STATE->sinks; sink != NULL;
+         sink = sink->next)
     {
-        if (profile->start_wall_ns == 0) {
-            _PySampling_BeginProfile(profile, wall_ns);
+        if (sink->start_wall_ns == 0) {
+            _PySampling_BeginSink(sink, wall_ns);
         }
     }
 }
 
 
-/* End. */
+/* Taking, with the lock of control. */
 
-void
-_PySampling_CountProfile(struct _sampling_profile *profile)
+static void
+describe(const struct _sampling_sink *sink, uint64_t end_ns,
+         struct _sampling_taken *taken)
 {
-    struct _sampling_counters counters;
-    _PySampling_ReadCounters(&counters);
-    _PySampling_CountersSince(&counters, &profile->counters);
-    profile->counters = counters;
+    taken->options = sink->options;
+    taken->start_time_ns = sink->start_time_ns;
+    taken->start_wall_ns = sink->start_wall_ns;
+    taken->duration_ns = end_ns - sink->start_wall_ns;
+    _PySampling_ReadCounters(&taken->counters);
+    _PySampling_CountersSince(&taken->counters, &sink->counters);
 }
 
-struct _sampling_profile *
-_PySampling_CopyOf(const struct _sampling_profile *profile, int all_rows)
+/* Other threads run meanwhile if a hand-over takes longer than to give the GIL
+   up and to get it again. */
+#define MANY_SAMPLES 4096
+
+/* A few samples more than snapshots have taken so far, which nobody reads any
+   more: at once, so that no hand-over has to go through all that there is. */
+static void
+merge_few(struct _sampling_sink *sink)
+{
+    struct _sampling_rows *rows = sink->taken, *older = rows->older;
+    if (older == NULL || older->older != NULL
+        || rows->num_samples > MANY_SAMPLES
+        || _Py_atomic_load_int(&older->references) != 1
+        || !_PySampling_RowsMerge(older, rows))
+    {
+        return;
+    }
+    _PySampling_LockTables();
+    rows->older = NULL;
+    sink->taken = older;
+    _PySampling_UnlockTables();
+    _PySampling_RowsFree(rows);
+}
+
+int
+_PySampling_TakeSoFar(struct _sampling_sink *sink, uint64_t end_ns,
+                      struct _sampling_taken *taken)
 {
     _PySampling_LockTables();
-    struct _sampling_profile *copy = all_rows
-        ? _PySampling_ProfileCopy(profile)
-        : _PySampling_ProfileExtract(profile);
-    if (copy != NULL) {
+    int ok = _PySampling_SinkTurn(sink);
+    if (ok) {
         // With the lock: what is counted is on it.
-        _PySampling_CountProfile(copy);
+        describe(sink, end_ns, taken);
     }
     _PySampling_UnlockTables();
-    return copy;
+    if (ok) {
+        merge_few(sink);
+        taken->rows = sink->taken;
+        _PySampling_RowsKeep(taken->rows);
+    }
+    return ok;
+}
+
+void
+_PySampling_TakeAll(struct _sampling_sink *sink, uint64_t end_ns,
+                    struct _sampling_taken *taken)
+{
+    _PySampling_LockTables();
+    describe(sink, end_ns, taken);
+    taken->rows = sink->rows;
+    if (taken->rows != NULL) {
+        taken->rows->older = sink->taken;
+    }
+    else {
+        taken->rows = sink->taken;
+    }
+    sink->rows = sink->taken = NULL;
+    _PySampling_UnlockTables();
+}
+
+
+/* What was taken becomes a profile, without any lock. */
+
+/* The next snapshot need not merge them again. */
+static void
+keep_merged(struct _sampling_rows *rows, struct _sampling_rows *merged)
+{
+    _PySampling_LockControl();
+    _PySampling_LockTables();
+    struct _sampling_sink *sink = STATE->session;
+    if (sink == NULL || sink->taken != rows) {
+        sink = STATE->sinks;
+        while (sink != NULL && sink->taken != rows) {
+            sink = sink->next;
+        }
+    }
+    if (sink != NULL) {
+        sink->taken = merged;
+        _PySampling_RowsKeep(merged);
+    }
+    _PySampling_UnlockTables();
+    _PySampling_UnlockControl();
+    if (sink != NULL) {
+        _PySampling_RowsFree(rows);
+    }
+}
+
+static struct _sampling_profile *
+extract(struct _sampling_rows *rows)
+{
+    if (rows->older == NULL) {
+        return _PySampling_ProfileExtract(rows);
+    }
+    struct _sampling_rows *merged = _PySampling_RowsMerged(rows);
+    if (merged == NULL) {
+        return NULL;
+    }
+    struct _sampling_profile *profile = _PySampling_ProfileExtract(merged);
+    keep_merged(rows, merged);
+    _PySampling_RowsFree(merged);
+    return profile;
 }
 
 _PySampling_Status
-_PySampling_FinishProfile(struct _sampling_profile *profile, uint64_t end_ns,
-                          struct _sampling_profile **result)
+_PySampling_HandOver(struct _sampling_taken *taken,
+                     struct _sampling_profile **result)
 {
-    *result = profile;
-    if (profile == NULL) {
+    uint32_t num_samples = 0;
+    for (const struct _sampling_rows *r = taken->rows; r != NULL; r = r->older)
+    {
+        num_samples += r->num_samples;
+    }
+    if (num_samples > MANY_SAMPLES) {
+        Py_BEGIN_ALLOW_THREADS
+        *result = extract(taken->rows);
+        Py_END_ALLOW_THREADS
+    }
+    else {
+        *result = taken->rows != NULL ? extract(taken->rows) : NULL;
+    }
+    _PySampling_RowsFree(taken->rows);
+    if (*result == NULL) {
         return _PySampling_ERR_NO_MEMORY;
     }
-    profile->duration_ns = end_ns - profile->start_wall_ns;
+    (*result)->options = taken->options;
+    (*result)->start_time_ns = taken->start_time_ns;
+    (*result)->start_wall_ns = taken->start_wall_ns;
+    (*result)->duration_ns = taken->duration_ns;
+    (*result)->counters = taken->counters;
     return _PySampling_OK;
 }

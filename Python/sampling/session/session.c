@@ -27,9 +27,20 @@
 
 /* Read without the lock by tasks.c. */
 static void
-set_session(struct _sampling_profile *profile)
+set_session(struct _sampling_sink *sink)
 {
-    _Py_atomic_store_ptr_relaxed(&STATE->session, profile);
+    _Py_atomic_store_ptr_relaxed(&STATE->session, sink);
+}
+
+/* Without records, until somebody enters a region. */
+static _PySampling_Status
+begin_deferred(struct _sampling_sink *session)
+{
+    _PySampling_LockTables();
+    int is_ready = _PySampling_SinkReady(session);
+    _PySampling_UnlockTables();
+    _PySampling_BeginSink(session, _PySampling_WallNow());
+    return is_ready ? _PySampling_OK : _PySampling_ERR_NO_MEMORY;
 }
 
 static _PySampling_Status
@@ -46,24 +57,18 @@ start_locked(PyThreadState *tstate, const _PySampling_Options *options)
     if (status != _PySampling_OK) {
         return status;
     }
-    struct _sampling_profile *session =
-        _PySampling_ProfileNew(STATE->tables, options);
+    struct _sampling_sink *session = _PySampling_SinkNew(options);
     if (session == NULL) {
         (void)_PySampling_EngineReconfigure(tstate);
         return _PySampling_ERR_NO_MEMORY;
     }
     set_session(session);
-    if (!options->is_deferred || STATE->num_regions > 0) {
-        status = _PySampling_OpenProfile(tstate, session);
-    }
-    else {
-        // Without samples, until somebody enters a region.
-        _PySampling_BeginProfile(session, _PySampling_WallNow());
-    }
+    status = !options->is_deferred || STATE->num_regions > 0
+        ? _PySampling_OpenSink(tstate, session) : begin_deferred(session);
     if (status != _PySampling_OK) {
         int saved_errno = errno;
         set_session(NULL);
-        _PySampling_ProfileFree(session);
+        _PySampling_SinkFree(session);
         (void)_PySampling_EngineReconfigure(tstate);
         errno = saved_errno;
         return status;
@@ -82,96 +87,68 @@ _PySampling_Start(PyThreadState *tstate, const _PySampling_Options *options)
     return status;
 }
 
-static _PySampling_Status
-snapshot_locked(PyThreadState *tstate, struct _sampling_profile **result)
+/* The session, or the block that began first. */
+static struct _sampling_sink *
+first_sink(void)
 {
-    struct _sampling_profile *profile = STATE->session;
-    if (profile == NULL) {
-        // Of the block that began first.
-        profile = STATE->profiles;
-        while (profile != NULL && profile->next != NULL) {
-            profile = profile->next;
+    struct _sampling_sink *found = STATE->session;
+    for (struct _sampling_sink *sink = STATE->sinks;
+         sink != NULL && STATE->session == NULL; sink = sink->next)
+    {
+        if (!sink->is_subscription) {
+            found = sink;
         }
     }
-    if (profile == NULL || !_PySampling_IsRunning()) {
+    return found;
+}
+
+static _PySampling_Status
+snapshot_locked(PyThreadState *tstate, struct _sampling_taken *taken)
+{
+    struct _sampling_sink *sink = first_sink();
+    if (sink == NULL || !_PySampling_IsRunning()) {
+        return _PySampling_ERR_NOT_RUNNING;
+    }
+    return _PySampling_Flush(tstate)
+            && _PySampling_TakeSoFar(sink, _PySampling_FlushedNow(), taken)
+        ? _PySampling_OK : _PySampling_ERR_NO_MEMORY;
+}
+
+/* The session goes on with nothing, in tables of its own if nobody else uses
+   these. */
+static _PySampling_Status
+clear_locked(PyThreadState *tstate, struct _sampling_taken *taken)
+{
+    struct _sampling_sink *session = STATE->session;
+    if (session == NULL || !_PySampling_IsRunning()) {
         return _PySampling_ERR_NOT_RUNNING;
     }
     if (!_PySampling_Flush(tstate)) {
         return _PySampling_ERR_NO_MEMORY;
     }
-    return _PySampling_FinishProfile(_PySampling_CopyOf(profile, 1),
-                                     _PySampling_FlushedNow(), result);
-}
-
-/* The profile of a session that has ended, itself or a copy of it. */
-static _PySampling_Status
-hand_over(struct _sampling_profile *ended, struct _sampling_profile *taken,
-          uint64_t end_ns, struct _sampling_profile **result)
-{
-    if (taken != ended) {
-        _PySampling_ProfileFree(ended);
-    }
-    else {
-        _PySampling_CountProfile(taken);
-    }
-    return _PySampling_FinishProfile(taken, end_ns, result);
-}
-
-static void
-replace_session(PyThreadState *tstate, struct _sampling_profile *fresh)
-{
-    struct _sampling_profile *old = STATE->session;
-    int is_open = old->is_open;
-    int has_own_tables = fresh->tables != STATE->tables;
-    _PySampling_LockTables();
-    if (is_open) {
-        _PySampling_LINK(STATE->profiles, fresh);
-        fresh->is_open = 1;
-    }
-    if (has_own_tables) {
-        // Threads of other GILs add to the one or the other.
-        _PySampling_UnlockTables();
-        _PySampling_EngineExchange(tstate, fresh->tables);
-        _PySampling_LockTables();
-    }
-    if (is_open) {
-        _PySampling_UNLINK(STATE->profiles, old);
-        old->is_open = 0;
-    }
-    _PySampling_UnlockTables();
-    set_session(fresh);
-    STATE->session_counters = fresh->counters;
-}
-
-/* The session goes on with a profile that has nothing yet, in tables of its
-   own if nobody else uses these. */
-static _PySampling_Status
-clear_locked(PyThreadState *tstate, struct _sampling_profile **result)
-{
-    struct _sampling_profile *old = STATE->session;
-    if (old == NULL || !_PySampling_IsRunning()) {
-        return _PySampling_ERR_NOT_RUNNING;
-    }
-    struct _sampling_tables *tables =
-        _PySampling_IsLast(old) ? _PySampling_EngineNewTables()
-                                : STATE->tables;
-    struct _sampling_profile *fresh = tables != NULL
-        ? _PySampling_ProfileNew(tables, &old->options) : NULL;
-    struct _sampling_profile *taken = NULL;
-    if (fresh != NULL && _PySampling_Flush(tstate)) {
-        taken = tables == STATE->tables ? _PySampling_CopyOf(old, 1) : old;
-    }
-    if (taken == NULL) {
-        _PySampling_ProfileFree(fresh);
-        if (tables != STATE->tables) {
-            _PySampling_TablesFree(tables);
-        }
+    uint64_t end_ns = _PySampling_FlushedNow();
+    if (!_PySampling_TakeSoFar(session, end_ns, taken)) {
         return _PySampling_ERR_NO_MEMORY;
     }
-    uint64_t end_ns = _PySampling_FlushedNow();
-    _PySampling_BeginProfile(fresh, end_ns);
-    replace_session(tstate, fresh);
-    return hand_over(old, taken, end_ns, result);
+    struct _sampling_tables *fresh =
+        _PySampling_IsLast(session) ? _PySampling_EngineNewTables() : NULL;
+    if (fresh != NULL) {
+        // What threads of other GILs have added meanwhile goes with the rows.
+        _PySampling_EngineExchange(tstate, fresh);
+        if (!session->is_linked) {
+            _PySampling_LockTables();
+            (void)_PySampling_SinkTurn(session);
+            _PySampling_UnlockTables();
+        }
+    }
+    _PySampling_LockTables();
+    struct _sampling_rows *old = session->taken;
+    session->taken = NULL;
+    _PySampling_UnlockTables();
+    _PySampling_RowsFree(old);
+    _PySampling_BeginSink(session, end_ns);
+    STATE->session_counters = session->counters;
+    return _PySampling_OK;
 }
 
 _PySampling_Status
@@ -179,6 +156,7 @@ _PySampling_Snapshot(PyThreadState *tstate, int clear,
                      struct _sampling_profile **result)
 {
     *result = NULL;
+    struct _sampling_taken taken;
     _PySampling_LockControl();
     // No tick meanwhile: it would wait in rows of tables that are gone.
     _PySampling_Thread *own =
@@ -186,47 +164,47 @@ _PySampling_Snapshot(PyThreadState *tstate, int clear,
     if (own != NULL) {
         _PySampling_ENTER_HOOK(own);
     }
-    _PySampling_Status status = clear ? clear_locked(tstate, result)
-                                      : snapshot_locked(tstate, result);
+    _PySampling_Status status = clear ? clear_locked(tstate, &taken)
+                                      : snapshot_locked(tstate, &taken);
     if (own != NULL) {
         _PySampling_LEAVE_HOOK(own);
     }
     _PySampling_UnlockControl();
-    return status;
+    return status == _PySampling_OK
+        ? _PySampling_HandOver(&taken, result) : status;
 }
 
 static _PySampling_Status
-stop_locked(PyThreadState *tstate, struct _sampling_profile **result)
+stop_locked(PyThreadState *tstate, struct _sampling_taken *taken)
 {
-    struct _sampling_profile *session = STATE->session;
+    struct _sampling_sink *session = STATE->session;
     if (session == NULL || !_PySampling_IsRunning()) {
         return _PySampling_ERR_NOT_RUNNING;
     }
-    uint64_t end_ns = _PySampling_ProfileEnd(tstate, session);
-    struct _sampling_profile *taken = session;
-    if (STATE->tables != NULL) {
-        // Others go on with them.
-        taken = end_ns != 0 ? _PySampling_CopyOf(session, 1) : NULL;
-        if (taken == NULL) {
-            return _PySampling_ERR_NO_MEMORY;   // it goes on
-        }
+    uint64_t end_ns = _PySampling_SinkEnd(tstate, session);
+    if (end_ns == 0) {
+        return _PySampling_ERR_NO_MEMORY;   // it goes on
     }
+    _PySampling_TakeAll(session, end_ns, taken);
     set_session(NULL);
     STATE->exit_session = 0;
     if (session->is_open) {
-        _PySampling_CloseProfile(tstate, session);
+        (void)_PySampling_CloseSink(tstate, session);
     }
-    return hand_over(session, taken, end_ns, result);
+    _PySampling_SinkFree(session);
+    return _PySampling_OK;
 }
 
 _PySampling_Status
 _PySampling_Stop(PyThreadState *tstate, struct _sampling_profile **result)
 {
     *result = NULL;
+    struct _sampling_taken taken;
     _PySampling_LockControl();
-    _PySampling_Status status = stop_locked(tstate, result);
+    _PySampling_Status status = stop_locked(tstate, &taken);
     _PySampling_UnlockControl();
-    return status;
+    return status == _PySampling_OK
+        ? _PySampling_HandOver(&taken, result) : status;
 }
 
 void
@@ -244,48 +222,19 @@ _PySampling_GetCounters(struct _sampling_counters *counters)
 
 /* Subscriptions. */
 
-static void
-link_subscription(struct _sampling_subscription *sub)
-{
-    _PySampling_LockTables();
-    _PySampling_LINK(STATE->subscriptions, sub);
-    sub->is_linked = 1;
-    sub->is_open = 1;
-    _PySampling_UnlockTables();
-}
-
-static void
-unlink_subscription(struct _sampling_subscription *sub)
-{
-    _PySampling_LockTables();
-    if (sub->is_open) {
-        _PySampling_SubscriptionEnd(sub);
-    }
-    _PySampling_UNLINK(STATE->subscriptions, sub);
-    _Py_atomic_store_int_relaxed(&sub->is_open, 0);
-    sub->is_linked = 0;
-    _PySampling_UnlockTables();
-}
-
 static _PySampling_Status
-subscribe_locked(PyThreadState *tstate, struct _sampling_subscription *sub,
+subscribe_locked(PyThreadState *tstate, struct _sampling_sink *sub,
                  const _PySampling_Options *options)
 {
     _PySampling_Status status = _PySampling_MayBegin();
     if (status == _PySampling_OK) {
         status = _PySampling_Share(options);
     }
-    if (status != _PySampling_OK) {
-        return status;
+    if (status == _PySampling_OK) {
+        status = _PySampling_OpenSink(tstate, sub);
     }
-    if (!_PySampling_Flush(tstate)) {
-        return _PySampling_ERR_NO_MEMORY;
-    }
-    link_subscription(sub);
-    status = _PySampling_EngineReconfigure(tstate);
     if (status != _PySampling_OK) {
         int saved_errno = errno;
-        unlink_subscription(sub);
         (void)_PySampling_EngineReconfigure(tstate);
         errno = saved_errno;
     }
@@ -293,8 +242,7 @@ subscribe_locked(PyThreadState *tstate, struct _sampling_subscription *sub,
 }
 
 _PySampling_Status
-_PySampling_Subscribe(PyThreadState *tstate,
-                      struct _sampling_subscription *sub,
+_PySampling_Subscribe(PyThreadState *tstate, struct _sampling_sink *sub,
                       const _PySampling_Options *options)
 {
     _PySampling_LockControl();
@@ -304,47 +252,56 @@ _PySampling_Subscribe(PyThreadState *tstate,
 }
 
 _PySampling_Status
-_PySampling_Unsubscribe(PyThreadState *tstate,
-                        struct _sampling_subscription *sub)
+_PySampling_Unsubscribe(PyThreadState *tstate, struct _sampling_sink *sub)
 {
     _PySampling_Status status = _PySampling_OK;
     _PySampling_LockControl();
     if (sub->is_open) {
         (void)_PySampling_Flush(tstate);
-        unlink_subscription(sub);
-        status = _PySampling_EngineReconfigure(tstate);
+        status = _PySampling_CloseSink(tstate, sub);
     }
     else if (sub->is_linked) {
-        unlink_subscription(sub);   // in a child that C code has forked
+        // In a child that C code has forked.
+        _PySampling_LockTables();
+        _PySampling_SinkUnlink(sub);
+        _PySampling_UnlockTables();
     }
     _PySampling_UnlockControl();
     return status;
+}
+
+static struct _sampling_sink *
+any_subscription(void)
+{
+    struct _sampling_sink *sink = STATE->sinks;
+    while (sink != NULL && !sink->is_subscription) {
+        sink = sink->next;
+    }
+    return sink;
 }
 
 void
 _PySampling_EndSubscriptions(PyThreadState *tstate)
 {
     _PySampling_LockControl();
-    if (STATE->subscriptions != NULL && !_PySampling_ForkedWithoutHooks()) {
+    struct _sampling_sink *sink;
+    while (!_PySampling_ForkedWithoutHooks()
+           && (sink = any_subscription()) != NULL)
+    {
         (void)_PySampling_Flush(tstate);
-        while (STATE->subscriptions != NULL) {
-            unlink_subscription(STATE->subscriptions);
-        }
-        (void)_PySampling_EngineReconfigure(tstate);
+        (void)_PySampling_CloseSink(tstate, sink);
     }
     _PySampling_UnlockControl();
 }
 
 _PySampling_Status
 _PySampling_FlushSubscription(PyThreadState *tstate,
-                              struct _sampling_subscription *sub)
+                              struct _sampling_sink *sub)
 {
     _PySampling_Status status = _PySampling_OK;
     _PySampling_LockControl();
-    if (sub->is_open) {
-        if (!_PySampling_Flush(tstate)) {
-            status = _PySampling_ERR_NO_MEMORY;
-        }
+    if (sub->is_open && !_PySampling_Flush(tstate)) {
+        status = _PySampling_ERR_NO_MEMORY;
     }
     _PySampling_UnlockControl();
     return status;
@@ -352,21 +309,21 @@ _PySampling_FlushSubscription(PyThreadState *tstate,
 
 _PySampling_Status
 _PySampling_SetSubscriptionRate(PyThreadState *tstate,
-                                struct _sampling_subscription *sub,
-                                int rate_hz)
+                                struct _sampling_sink *sub, int rate_hz)
 {
     _PySampling_Status status = _PySampling_OK;
     _PySampling_LockControl();
     if (sub->is_open) {
-        sub->rate_hz = rate_hz;
+        sub->options.rate_hz = rate_hz;
         status = _PySampling_EngineReconfigure(tstate);
     }
     if (sub->is_open && status == _PySampling_OK) {
         _PySampling_LockTables();
-        _PySampling_SubscriptionAdd(sub, &(struct _sampling_event){
+        _PySampling_SinkAddEvent(sub, &(PySampling_Event){
             .time_ns = _PySampling_WallNow(),
-            .kind = _PySampling_EVENT_RATE,
             .count = (uint64_t)rate_hz,
+            .kind = PySampling_RATE,
+            .thread = PySampling_NO_THREAD,
         });
         _PySampling_UnlockTables();
     }
@@ -374,38 +331,18 @@ _PySampling_SetSubscriptionRate(PyThreadState *tstate,
     return status;
 }
 
-/* Rows that no session needs are let go.  What a subscriber in Python keeps of
-   them is ten times as large, so tables that take this much are large enough;
-   but a program may need more for what it does all the time. */
-#define FIRST_RENEWAL_BYTES (2 << 20)
-#define MIN_RENEWAL_INTERVAL_NS 60000000000u
+/* Rows that no session needs are let go: what a subscriber in Python keeps of
+   them is ten times as large. */
+#define RENEWAL_BYTES (2 << 20)
 
 static int
-is_nearly_full(const struct _sampling_tables *tables)
+is_due_for_renewal(const struct _sampling_tables *tables)
 {
-    return tables->bytes > tables->limit_bytes / 2
+    return tables->bytes > RENEWAL_BYTES
         || tables->num_tasks > _PySampling_MAX_TASKS / 2
         || tables->num_labels - tables->num_tasks
            > _PySampling_MAX_LABEL_SETS / 2
         || tables->num_threads > _PySampling_MAX_THREADS / 2;
-}
-
-/* Tables that fill up again within a minute may become twice as large. */
-static int
-is_due_for_renewal(const struct _sampling_tables *tables)
-{
-    if (is_nearly_full(tables)) {
-        return 1;
-    }
-    if (tables->bytes < Py_MAX(STATE->renewal_bytes, FIRST_RENEWAL_BYTES)) {
-        return 0;
-    }
-    uint64_t age_ns = _PySampling_MonotonicNow() - STATE->renewed_ns;
-    if (age_ns < MIN_RENEWAL_INTERVAL_NS) {
-        STATE->renewal_bytes = 2 * tables->bytes;
-        return 0;
-    }
-    return 1;
 }
 
 static _PySampling_Status
@@ -425,7 +362,6 @@ renew_locked(PyThreadState *tstate)
     int is_done = fresh != NULL && _PySampling_Flush(tstate);
     if (is_done) {
         _PySampling_EngineExchange(tstate, fresh);
-        STATE->renewed_ns = _PySampling_MonotonicNow();
     }
     else {
         _PySampling_TablesFree(fresh);

@@ -110,42 +110,52 @@ extern int _PySampling_ClockSignal(void);
 extern _PySampling_Status
 _PySampling_Share(const _PySampling_Options *options);
 
-/* --- Profiles of sessions and blocks (session/profiles.c).  The same lock. */
+/* --- How sessions and blocks are handed over (session/profiles.c).  The same
+   --- lock, but for HandOver(). */
 
 extern void _PySampling_ReadCounters(struct _sampling_counters *counters);
 extern void
 _PySampling_CountersSince(struct _sampling_counters *counters,
                           const struct _sampling_counters *before);
 // Its time begins here.
-extern void _PySampling_BeginProfile(struct _sampling_profile *profile,
-                                     uint64_t wall_ns);
+extern void _PySampling_BeginSink(struct _sampling_sink *sink,
+                                  uint64_t wall_ns);
 // The same for those that were opened while the engine was off.
-extern void _PySampling_ProfilesBegin(uint64_t wall_ns);
-// Its counters are those since its beginning from now on.
-extern void _PySampling_CountProfile(struct _sampling_profile *profile);
-// Counted, with all rows of the tables, which keep their numbers, or only
-// those that it uses.  NULL: no memory.
-extern struct _sampling_profile *
-_PySampling_CopyOf(const struct _sampling_profile *profile, int all_rows);
-// Of the caller's own profile: says how long it took.  NULL is an error, too.
-extern _PySampling_Status
-_PySampling_FinishProfile(struct _sampling_profile *profile, uint64_t end_ns,
-                          struct _sampling_profile **result);
+extern void _PySampling_SinksBegin(uint64_t wall_ns);
 
-// session/sharing.c.  From here on it gets samples, and the engine runs.  It
+/* Rows that nobody changes any more, and what is to be said of them. */
+struct _sampling_taken {
+    struct _sampling_rows *rows;        // a reference
+    _PySampling_Options options;
+    int64_t start_time_ns;
+    uint64_t start_wall_ns;
+    uint64_t duration_ns;
+    struct _sampling_counters counters;
+};
+
+// All since the beginning, which the sink keeps.  Returns 0 without memory.
+extern int _PySampling_TakeSoFar(struct _sampling_sink *sink, uint64_t end_ns,
+                                 struct _sampling_taken *taken);
+// The same from a sink that gets nothing any more.
+extern void _PySampling_TakeAll(struct _sampling_sink *sink, uint64_t end_ns,
+                                struct _sampling_taken *taken);
+// Frees what was taken.  May give the GIL up meanwhile.
+extern _PySampling_Status
+_PySampling_HandOver(struct _sampling_taken *taken,
+                     struct _sampling_profile **result);
+
+// session/sharing.c.  From here on it gets records, and the engine runs.  It
 // may be closed and opened again.
 extern _PySampling_Status
-_PySampling_OpenProfile(PyThreadState *tstate,
-                        struct _sampling_profile *profile);
-extern void _PySampling_CloseProfile(PyThreadState *tstate,
-                                     struct _sampling_profile *profile);
+_PySampling_OpenSink(PyThreadState *tstate, struct _sampling_sink *sink);
+extern _PySampling_Status
+_PySampling_CloseSink(PyThreadState *tstate, struct _sampling_sink *sink);
 // Does nobody else need the engine and its tables?
-extern int _PySampling_IsLast(const struct _sampling_profile *profile);
+extern int _PySampling_IsLast(const struct _sampling_sink *sink);
 // It has got everything up to the moment that is returned; the engine is off
 // if nobody else needs it.  0: no memory.
-extern uint64_t
-_PySampling_ProfileEnd(PyThreadState *tstate,
-                       const struct _sampling_profile *profile);
+extern uint64_t _PySampling_SinkEnd(PyThreadState *tstate,
+                                    const struct _sampling_sink *sink);
 
 // session/blocks.c.  At exit, without the lock.
 extern void _PySampling_BlocksEnd(PyThreadState *tstate);

@@ -2,8 +2,7 @@
 
    Owns what holds for sessions, blocks of profile() and subscriptions alike:
    may they begin, and with which options.  The tables are deep enough, and
-   name enough, for all of them.  And from when to when the profiles of
-   sessions and blocks get samples. */
+   name enough, for all of them.  And from when to when they get records. */
 
 #include "Python.h"
 
@@ -21,7 +20,7 @@
 int
 _PySampling_IsRunning(void)
 {
-    return (STATE->session != NULL || STATE->profiles != NULL)
+    return (STATE->session != NULL || STATE->num_profiles > 0)
         && !_PySampling_ForkedWithoutHooks();
 }
 
@@ -86,63 +85,60 @@ _PySampling_Share(const _PySampling_Options *options)
 }
 
 
-/* Profiles begin. */
+/* Sinks begin. */
 
 _PySampling_Status
-_PySampling_OpenProfile(PyThreadState *tstate,
-                        struct _sampling_profile *profile)
+_PySampling_OpenSink(PyThreadState *tstate, struct _sampling_sink *sink)
 {
     // What was before is not of it.
     if (!_PySampling_Flush(tstate)) {
         return _PySampling_ERR_NO_MEMORY;
     }
     _PySampling_LockTables();
-    if (STATE->active && profile->start_wall_ns == 0) {
-        _PySampling_BeginProfile(profile, _PySampling_FlushedNow());
+    int is_ready = _PySampling_SinkReady(sink);
+    if (is_ready) {
+        if (STATE->active && sink->start_wall_ns == 0) {
+            _PySampling_BeginSink(sink, _PySampling_FlushedNow());
+        }
+        _PySampling_SinkLink(sink);
     }
-    _PySampling_LINK(STATE->profiles, profile);
-    profile->is_open = 1;
     _PySampling_UnlockTables();
-    _PySampling_Status status = _PySampling_EngineReconfigure(tstate);
-    if (status != _PySampling_OK) {
+    _PySampling_Status status = is_ready
+        ? _PySampling_EngineReconfigure(tstate) : _PySampling_ERR_NO_MEMORY;
+    if (is_ready && status != _PySampling_OK) {
         int saved_errno = errno;
-        _PySampling_CloseProfile(tstate, profile);
+        _PySampling_CloseSink(tstate, sink);
         errno = saved_errno;
     }
     return status;
 }
 
-void
-_PySampling_CloseProfile(PyThreadState *tstate,
-                         struct _sampling_profile *profile)
+_PySampling_Status
+_PySampling_CloseSink(PyThreadState *tstate, struct _sampling_sink *sink)
 {
     _PySampling_LockTables();
-    _PySampling_UNLINK(STATE->profiles, profile);
-    profile->is_open = 0;
+    _PySampling_SinkUnlink(sink);
     _PySampling_UnlockTables();
-    if (STATE->tables != NULL) {
-        // The others may want a lower rate.
-        (void)_PySampling_EngineReconfigure(tstate);
-    }
+    // The others may want a lower rate.
+    return STATE->tables != NULL
+        ? _PySampling_EngineReconfigure(tstate) : _PySampling_OK;
 }
 
 
-/* Profiles end. */
+/* Sinks end. */
 
 int
-_PySampling_IsLast(const struct _sampling_profile *profile)
+_PySampling_IsLast(const struct _sampling_sink *sink)
 {
-    return STATE->subscriptions == NULL
-        && (STATE->session == NULL || STATE->session == profile)
-        && (STATE->profiles == NULL
-            || (STATE->profiles == profile && profile->next == NULL));
+    return (STATE->session == NULL || STATE->session == sink)
+        && (STATE->sinks == NULL
+            || (STATE->sinks == sink && sink->next == NULL));
 }
 
 uint64_t
-_PySampling_ProfileEnd(PyThreadState *tstate,
-                       const struct _sampling_profile *profile)
+_PySampling_SinkEnd(PyThreadState *tstate, const struct _sampling_sink *sink)
 {
-    if (_PySampling_IsLast(profile)) {
+    if (_PySampling_IsLast(sink)) {
         return _PySampling_EngineOff(tstate);
     }
     return _PySampling_Flush(tstate) ? _PySampling_FlushedNow() : 0;

@@ -112,7 +112,7 @@ _PySampling_EnterTables(_PySampling_Thread *thread, int is_new)
         thread->root_node = 0;
         thread->held_node = 0;
         if (is_new) {
-            _PySampling_EmitRecord(_PySampling_EVENT_THREAD_START,
+            _PySampling_EmitEvent(PySampling_THREAD_START,
                                    thread->thread_index, 0, 0, 0);
         }
     }
@@ -126,7 +126,7 @@ record_end(_PySampling_Thread *thread)
 {
     _PySampling_LockTables();
     if (_PySampling_TABLES_OF(thread) != NULL) {
-        _PySampling_EmitRecord(_PySampling_EVENT_THREAD_END,
+        _PySampling_EmitEvent(PySampling_THREAD_END,
                                thread->thread_index, 0,
                                thread->residue_cpu_ns,
                                thread->residue_wall_ns);
@@ -452,12 +452,7 @@ _PySampling_Measure(void)
     if (STATE->tables != NULL) {
         bytes += STATE->tables->bytes;
     }
-    for (struct _sampling_profile *profile = STATE->profiles;
-         profile != NULL; profile = profile->next)
-    {
-        bytes += _PySampling_ProfileBytes(profile);
-    }
-    bytes += _PySampling_SubscriptionsBytes();
+    bytes += _PySampling_SinksBytes();
     _PySampling_UnlockTables();
     _PySampling_UnlockRegistry();
     _Py_atomic_store_uint64_relaxed(&STATE->counters.memory_bytes, bytes);

@@ -13,59 +13,27 @@
 
 #define STATE (&_PyRuntime.sampling)
 
-static int
-is_for(const struct _sampling_subscription *sub,
-       const struct _sampling_event *event)
+#define FOR_SINKS(SINK) \
+    for (struct _sampling_sink *SINK = STATE->sinks; SINK != NULL; \
+         SINK = SINK->next)
+
+/* Of threads: all get it.  Of tasks: who asked for it, at the moment. */
+static void
+emit(const struct _sampling_record *record, struct _sampling_values values,
+     int is_of_task)
 {
-    const struct _sampling_tables *tables = STATE->tables;
-    if (event->kind == _PySampling_EVENT_FORK) {
-        return 1;
-    }
-    const struct _sampling_thread_row *thread =
-        &tables->threads[event->thread];
-    if (sub->interpreter_id >= 0
-        && sub->interpreter_id != thread->interpreter_id)
-    {
-        return 0;
-    }
-    if (sub->thread_idents == NULL) {
-        return 1;
-    }
-    for (uint32_t i = 0; i < sub->num_thread_idents; i++) {
-        if (sub->thread_idents[i] == thread->ident) {
-            return 1;
+    int is_lost = 0;
+    FOR_SINKS(sink) {
+        if (!is_of_task || sink->gets_tasks) {
+            uint64_t lost = sink->stats.lost;
+            _PySampling_SinkAdd(sink, record, &values);
+            is_lost |= sink->stats.lost != lost && !sink->is_subscription;
         }
     }
-    return 0;
-}
-
-/* One of other tables has just ended, or is about to begin. */
-#define FOR_PROFILES(PROFILE) \
-    for (struct _sampling_profile *PROFILE = STATE->profiles; \
-         PROFILE != NULL; PROFILE = PROFILE->next) \
-        if (PROFILE->tables == STATE->tables)
-
-static void
-add_to_profiles(const struct _sampling_event *event,
-                struct _sampling_values values)
-{
-    if (STATE->profiles == NULL) {
-        return;
+    if (STATE->num_profiles > 0) {
+        _PySampling_COUNT(samples, values.count);
     }
-    const struct _sampling_key key = {
-        .node = event->node,
-        .thread = event->thread,
-        .labels = event->labels,
-        .state = event->state,
-        .holder_thread = event->holder_thread,
-        .holder_node = event->holder_node,
-    };
-    int is_kept = 1;
-    FOR_PROFILES(profile) {
-        is_kept &= _PySampling_ProfileAdd(profile, key, &values);
-    }
-    _PySampling_COUNT(samples, values.count);
-    if (!is_kept) {
+    if (is_lost) {
         _PySampling_COUNT(lost_table_full, values.count);
         _PySampling_COUNT(lost_wall_ns, values.wall_ns);
         _PySampling_COUNT(lost_cpu_ns, values.cpu_ns);
@@ -73,21 +41,9 @@ add_to_profiles(const struct _sampling_event *event,
     }
 }
 
-static void
-emit(const struct _sampling_event *event)
-{
-    for (struct _sampling_subscription *sub = STATE->subscriptions;
-         sub != NULL; sub = sub->next)
-    {
-        if (is_for(sub, event)) {
-            _PySampling_SubscriptionAdd(sub, event);
-        }
-    }
-}
-
 void
 _PySampling_Emit(_PySampling_Thread *thread,
-                 const struct _sampling_event *record)
+                 const struct _sampling_record *record)
 {
     // A thread of another GIL may record what is lost.
     int excluded = _Py_atomic_load_int_relaxed(&thread->excluded);
@@ -101,54 +57,36 @@ _PySampling_Emit(_PySampling_Thread *thread,
 }
 
 void
-_PySampling_EmitOfProgram(const struct _sampling_event *record)
+_PySampling_EmitOfProgram(const struct _sampling_record *record)
 {
-    add_to_profiles(record, (struct _sampling_values){
+    emit(record, (struct _sampling_values){
         .count = record->count,
         .cpu_ns = record->cpu_ns,
         .wall_ns = record->wall_ns,
-    });
-    if (STATE->subscriptions == NULL) {
-        return;
-    }
-    if (record->node != _PySampling_NO_NODE) {
-        emit(record);
-        return;
-    }
-    struct _sampling_event lost = *record;
-    lost.node = STATE->tables->lost_node;
-    lost.state = _PySampling_LOST;
-    lost.holder_thread = lost.holder_node = 0;
-    emit(&lost);
+    }, 0);
 }
 
+/* The caller knows no moment. */
 static void
-emit_of_task(const struct _sampling_event *record, _PySampling_EventKind kind)
+emit_of_task(const struct _sampling_record *record,
+             struct _sampling_values values)
 {
-    if (STATE->subscriptions != NULL
-        && record->node != _PySampling_NO_NODE)
-    {
-        struct _sampling_event event = *record;
-        event.kind = (uint8_t)kind;
-        event.time_ns = _PySampling_WallNow();
-        emit(&event);
-    }
+    struct _sampling_record at_once = *record;
+    at_once.time_ns = _PySampling_WallNow();
+    emit(&at_once, values, 1);
 }
 
 void
-_PySampling_EmitOfTask(const struct _sampling_event *record)
+_PySampling_EmitOfTask(const struct _sampling_record *record)
 {
-    add_to_profiles(
-        record, (struct _sampling_values){.task_ns = record->wall_ns});
-    emit_of_task(record, _PySampling_EVENT_TASK);
+    emit_of_task(record, (struct _sampling_values){.task_ns = record->wall_ns});
 }
 
 void
-_PySampling_EmitDelay(const struct _sampling_event *record)
+_PySampling_EmitDelay(const struct _sampling_record *record)
 {
-    add_to_profiles(
-        record, (struct _sampling_values){.delay_ns = record->wall_ns});
-    emit_of_task(record, _PySampling_EVENT_DELAY);
+    emit_of_task(record,
+                 (struct _sampling_values){.delay_ns = record->wall_ns});
 }
 
 void
@@ -156,16 +94,12 @@ _PySampling_EmitTaskValues(uint32_t coroutine,
                            const struct _sampling_task_values *values)
 {
     int is_kept = 1;
-    FOR_PROFILES(profile) {
-        is_kept &=
-            _PySampling_TaskTableAdd(&profile->tasks, coroutine, values);
-    }
-    for (struct _sampling_subscription *sub = STATE->subscriptions;
-         sub != NULL; sub = sub->next)
-    {
-        if (sub->gets_task_table) {
+    FOR_SINKS(sink) {
+        if (sink->gets_task_table && sink->rows != NULL
+            && sink->rows->tables == STATE->tables)
+        {
             is_kept &=
-                _PySampling_TaskTableAdd(&sub->tasks, coroutine, values);
+                _PySampling_RowsAddTasks(sink->rows, coroutine, values);
         }
     }
     if (!is_kept) {
@@ -176,17 +110,21 @@ _PySampling_EmitTaskValues(uint32_t coroutine,
 }
 
 void
-_PySampling_EmitRecord(_PySampling_EventKind kind, uint32_t thread,
-                       uint64_t count, uint64_t cpu_ns, uint64_t wall_ns)
+_PySampling_EmitEvent(PySampling_Kind kind, uint32_t thread, uint64_t count,
+                      uint64_t cpu_ns, uint64_t wall_ns)
 {
-    if (STATE->subscriptions != NULL && STATE->tables != NULL) {
-        emit(&(struct _sampling_event){
-            .time_ns = _PySampling_WallNow(),
-            .kind = (uint8_t)kind,
-            .thread = thread,
-            .count = count,
-            .cpu_ns = cpu_ns,
-            .wall_ns = wall_ns,
-        });
+    if (STATE->tables == NULL) {
+        return;
+    }
+    const PySampling_Event event = {
+        .time_ns = _PySampling_WallNow(),
+        .count = count,
+        .cpu_ns = cpu_ns,
+        .wall_ns = wall_ns,
+        .kind = kind,
+        .thread = thread,
+    };
+    FOR_SINKS(sink) {
+        _PySampling_SinkAddEvent(sink, &event);
     }
 }

@@ -1,7 +1,7 @@
-/* Sampling profiler: samples on their way to whoever subscribed.
+/* Sampling profiler: records on their way to whoever wants them.
 
-   A record comes in from the thread it is about and goes to every sink: the
-   profiles of sessions and blocks, and the subscriptions.  Each sink gets
+   A record comes in from the thread it is about and goes to every sink: a
+   session, a block of profile(), a subscription are one each.  Each sink gets
    all of them, at the highest rate that any of them wants; so their weights
    add up to the threads' clocks.
 
@@ -16,34 +16,20 @@
 
 #include "../tables/profile.h"
 
-typedef enum {
-    _PySampling_EVENT_SAMPLE = 0,
-    _PySampling_EVENT_THREAD_START,
-    _PySampling_EVENT_THREAD_END,   // weights: what its last tick left over
-    _PySampling_EVENT_GC,           // a collection ended; count: generation
-    _PySampling_EVENT_FORK,         // the process forked; this is the parent
-    _PySampling_EVENT_RATE,         // count: the subscription's rate, in Hz
-    _PySampling_EVENT_LOST,         // count: records that were dropped
-    _PySampling_EVENT_TASK,         // a task waited; wall_ns: of its life
-    _PySampling_EVENT_DELAY,        // wall_ns: tasks waited because of this
-} _PySampling_EventKind;
+#define _PySampling_MIN_SAMPLES 16      // capacity of a subscription
+#define _PySampling_MAX_SAMPLES (1 << 24)
 
-#define _PySampling_MIN_EVENTS 16       // capacity of a subscription
-#define _PySampling_MAX_EVENTS (1 << 24)
+// Of a session or a block that keeps them.
+#define _PySampling_MAX_MOMENTS (1 << 18)
 
-#define _PySampling_FLAG_RESIDUE 1  // count is 0: no tick had hit it, or it is
-                                    // of a sample that counts in another state
-#define _PySampling_FLAG_MERGED 2   // of several samples: the ring was full
-
-struct _sampling_event {
+/* A record of time. */
+struct _sampling_record {
     uint64_t time_ns;           // monotonic: of its last tick, or when the
                                 // interval that it weighs ended
     uint32_t node;
     uint32_t thread;
     uint32_t labels;
-    uint8_t kind;               // _PySampling_EventKind
-    uint8_t state;              // _PySampling_State
-    uint16_t flags;             // of _PySampling_FLAG_*
+    uint32_t state;             // _PySampling_State
     uint64_t count;
     uint64_t cpu_ns;
     uint64_t wall_ns;
@@ -52,12 +38,12 @@ struct _sampling_event {
     uint32_t holder_node;
 };
 
-/* --- Subscriptions (sinks/subscription.c). */
+/* --- Sinks (sinks/sink.c). */
 
 typedef struct {
-    int rate_hz;
-    uint32_t max_events;        // capacity of the ring
-    uint32_t batch_events;      // wakes the helper when that many wait
+    uint32_t max_samples;       // rows
+    uint32_t max_moments;       // 0: none are kept
+    uint32_t wake_records;      // wakes the helper when that many wait
     int64_t interpreter_id;     // -1: all interpreters
     const uint64_t *thread_idents;      // only these; NULL: all threads
     uint32_t num_thread_idents;
@@ -81,156 +67,116 @@ _PySampling_Wake(struct _sampling_wakeup *wakeup)
     }
 }
 
-struct _sampling_subscription_stats {
-    uint64_t samples;           // delivered, or waiting
+struct _sampling_sink_stats {
+    uint64_t samples;           // records of time that came in
     uint64_t wall_ns;
     uint64_t cpu_ns;
-    uint64_t merged;            // records that went into others
-    uint64_t lost;              // records that were dropped
+    uint64_t taken;             // rows that they became, of those taken
+    uint64_t lost;              // records that went to "[lost]"
     uint64_t lost_wall_ns;
     uint64_t lost_cpu_ns;
 };
 
-struct _sampling_batch;
+/* Which records a subscriber wants (sinks/filter.c). */
+struct _sampling_filter;
 
-/* How far a subscription has got the rows of the tables. */
-struct _sampling_cursor {
-    unsigned int serial;        // of the tables
-    uint32_t strings;
-    uint32_t functions;
-    uint32_t frames;
-    uint32_t nodes;
-    uint32_t labels;
-    uint32_t threads;
-};
-
-struct _sampling_subscription {
-    struct _sampling_subscription *next;
-    struct _sampling_subscription *prev;
-    int rate_hz;
-    int64_t interpreter_id;
+struct _sampling_sink {
+    struct _sampling_sink *next;
+    struct _sampling_sink *prev;
     int is_linked;              // in the list
-    int is_open;                // and samples come in
-    int gets_tasks;             // and what they wait for
+    int is_open;                // and records come in; atomic
+    _PySampling_Options options;
+    // What it gets.
+    struct _sampling_filter *filter;    // NULL: all
+    int gets_tasks;             // what they wait for
     int gets_task_table;        // it gets all samples, so all that tasks did
-    struct _sampling_task_table tasks;  // since it began, in these tables
+    int gets_events;            // what is no sample
+    uint32_t max_samples;
+    uint32_t max_moments;
+    // What it has got: being filled; NULL without memory.
+    struct _sampling_rows *rows;
+    // Of a session or a block: what snapshots have taken so far.  Of a
+    // subscription: what is of tables that have been replaced, and waits.  The
+    // newest first.
+    struct _sampling_rows *taken;
+    // From when on.  Lock: control_mutex.
+    int64_t start_time_ns;      // time.time_ns()
+    uint64_t start_wall_ns;     // monotonic; 0: its first sample is to come
+    struct _sampling_counters counters; // of the runtime then
+    // Of a subscription.
+    int is_subscription;
     int ended_by_fork;
-    uint32_t max_events;
-    uint32_t batch_events;
-    uint64_t *thread_idents;
-    uint32_t num_thread_idents;
-    char **label_texts;
-    uint32_t num_labels;
-    // By row of labels, of the tables `match_serial`: 0 not known yet, 1 does
-    // not match, 2 matches.
-    uint8_t *label_matches;
-    uint32_t num_label_matches;
-    unsigned int match_serial;
-    struct _sampling_wakeup *wakeup;        // NULL: it is polled
-    // Batches, oldest first; the last one is being filled.  More than one
-    // only if the tables were replaced meanwhile, or one was put back.
-    struct _sampling_batch *first;
-    struct _sampling_batch *last;
-    struct _sampling_batch *spare;
-    struct _sampling_event lost;        // what the next batch begins with
-    struct _sampling_cursor cursor;
-    // Functions sent without their module, and the names of threads as sent.
-    uint32_t *nameless;
-    uint32_t num_nameless;
-    uint32_t cap_nameless;
-    uint32_t *thread_names;
-    uint32_t cap_thread_names;
-    struct _sampling_subscription_stats stats;
+    uint32_t wake_records;
+    struct _sampling_wakeup *wakeup;    // NULL: it is polled
+    struct _sampling_sink_stats stats;
 };
 
-struct _sampling_batch {
-    struct _sampling_batch *next;
-    struct _sampling_tables *tables;    // a reference; NULL while it is empty
-    // For who gets it, once nothing more comes into it: the task table as it
-    // was then.
-    struct _sampling_task_table tasks;
-    uint32_t num_events;
-    struct _sampling_event events[];
-};
+// NULL: no memory.  None of the first three needs the lock.
+extern struct _sampling_sink *
+_PySampling_SinkNew(const _PySampling_Options *options);
+extern struct _sampling_sink *
+_PySampling_SinkOfSubscriber(const _PySampling_Options *options,
+                             const _PySampling_SubscribeOptions *wanted);
+// May be NULL.
+extern void _PySampling_SinkFree(struct _sampling_sink *sink);
+// It has rows in the current tables.  Returns 0 without memory.
+extern int _PySampling_SinkReady(struct _sampling_sink *sink);
+extern void _PySampling_SinkLink(struct _sampling_sink *sink);
+extern void _PySampling_SinkUnlink(struct _sampling_sink *sink);
+extern void _PySampling_SinkAdd(struct _sampling_sink *sink,
+                                const struct _sampling_record *record,
+                                const struct _sampling_values *values);
+extern void _PySampling_SinkAddEvent(struct _sampling_sink *sink,
+                                     const PySampling_Event *event);
+// What it has got is taken, or waits to be; it goes on with empty rows in the
+// current tables.  Returns 0 without memory: then nothing has changed.
+extern int _PySampling_SinkTurn(struct _sampling_sink *sink);
+// In the child of a fork: what waits is the parent's.
+extern void _PySampling_SinkForget(struct _sampling_sink *sink);
+extern size_t _PySampling_SinksBytes(void);
 
-/* A batch as it is taken, with copies of the rows that are new. */
-struct _sampling_taken {
-    struct _sampling_batch *batch;
-    struct _sampling_event lost;        // count 0: nothing was
-    struct _sampling_cursor from;
-    struct _sampling_tables rows;       // the new rows alone, as arrays
-    uint32_t num_coroutines;
-    uint32_t *coroutine_functions;      // what tasks run
-    uint32_t *changed_functions;        // rows before `from` that changed
-    struct _sampling_function_row *changed_function_rows;
-    uint32_t num_changed_functions;
-    uint32_t *changed_threads;
-    struct _sampling_thread_row *changed_thread_rows;
-    uint32_t num_changed_threads;
-};
-
-// Space for that many events; NULL: no memory.
-extern struct _sampling_batch *_PySampling_BatchNew(uint32_t max_events);
-extern void _PySampling_BatchClear(struct _sampling_batch *batch);
-// Neither needs the lock.
-extern struct _sampling_subscription *
-_PySampling_SubscriptionNew(const _PySampling_SubscribeOptions *options);
-extern void
-_PySampling_SubscriptionFree(struct _sampling_subscription *sub);
-
-extern void _PySampling_SubscriptionAdd(struct _sampling_subscription *sub,
-                                        const struct _sampling_event *event);
-extern void _PySampling_SubscriptionEnd(struct _sampling_subscription *sub);
-extern void _PySampling_SubscriptionForget(struct _sampling_subscription *sub);
-// Nothing more comes into the batch: the task table stays as it is now.
-// Returns 0 if there is no memory.
-extern int _PySampling_BatchComplete(const struct _sampling_subscription *sub,
-                                     struct _sampling_batch *batch);
-// Before the tables go: batches keep them alive.
-extern void _PySampling_SubscriptionsComplete(void);
-extern size_t _PySampling_SubscriptionsBytes(void);
-
-/* --- Taking (sinks/batch.c).  Each takes the lock itself. */
-
-// Takes what waits: 1, 0 (nothing waits) or -1 (no memory; nothing is lost).
-extern int _PySampling_BatchDrain(struct _sampling_subscription *sub,
-                                  struct _sampling_taken *taken);
-// Gives back what was taken.
-extern void
-_PySampling_SubscriptionGiveBack(struct _sampling_subscription *sub,
-                                 struct _sampling_taken *taken);
-// There was no memory to pass it on: it waits again, with all that is in it.
-extern void
-_PySampling_SubscriptionPutBack(struct _sampling_subscription *sub,
-                                struct _sampling_taken *taken);
+// Each of these takes the lock itself.  Needs no GIL.
+// Takes what a subscription has got: 1, 0 (nothing waits) or -1 (no memory;
+// nothing is lost).
+extern int _PySampling_SinkDrain(struct _sampling_sink *sink,
+                                 struct _sampling_profile **profile);
 // How many records wait, and in how many batches, the one that is being filled
 // included.
-extern uint32_t
-_PySampling_SubscriptionWaiting(struct _sampling_subscription *sub);
-extern uint32_t
-_PySampling_SubscriptionBatches(struct _sampling_subscription *sub);
+extern uint32_t _PySampling_SinkWaiting(struct _sampling_sink *sink);
+extern uint32_t _PySampling_SinkBatches(struct _sampling_sink *sink);
+
+/* --- Filters (sinks/filter.c). */
+
+// NULL: all is wanted, or, with *ok 0, there is no memory.
+extern struct _sampling_filter *
+_PySampling_FilterNew(const _PySampling_SubscribeOptions *wanted, int *ok);
+extern void _PySampling_FilterFree(struct _sampling_filter *filter);
+extern int _PySampling_FilterWantsThread(const struct _sampling_filter *f,
+                                         uint32_t thread);
+extern int _PySampling_FilterWantsLabels(struct _sampling_filter *filter,
+                                         uint32_t labels);
+extern size_t _PySampling_FilterBytes(const struct _sampling_filter *filter);
 
 /* --- Where records come in (sinks/dispatch.c). */
 
 // A sample.  The first one asks whether the thread serves a subscriber; the
 // second one knows that it does not.
 extern void _PySampling_Emit(_PySampling_Thread *thread,
-                             const struct _sampling_event *record);
+                             const struct _sampling_record *record);
 extern void
-_PySampling_EmitOfProgram(const struct _sampling_event *record);
-// Time of a task's life, in wall_ns.  It is on no thread's clock, so only
-// subscribers get it who asked for it.
-extern void _PySampling_EmitOfTask(const struct _sampling_event *record);
+_PySampling_EmitOfProgram(const struct _sampling_record *record);
+// Time of a task's life, in wall_ns.  It is on no thread's clock.
+extern void _PySampling_EmitOfTask(const struct _sampling_record *record);
 // The same for time, in wall_ns, that a task waited for its loop because of
 // this.
-extern void _PySampling_EmitDelay(const struct _sampling_event *record);
+extern void _PySampling_EmitDelay(const struct _sampling_record *record);
 // What tasks that run the same did.
 extern void
 _PySampling_EmitTaskValues(uint32_t coroutine,
                            const struct _sampling_task_values *values);
-// Any other record.
-extern void _PySampling_EmitRecord(_PySampling_EventKind kind,
-                                   uint32_t thread, uint64_t count,
-                                   uint64_t cpu_ns, uint64_t wall_ns);
+// What is no time.
+extern void _PySampling_EmitEvent(PySampling_Kind kind, uint32_t thread,
+                                  uint64_t count, uint64_t cpu_ns,
+                                  uint64_t wall_ns);
 
 #endif  // !Py_SAMPLING_SINKS_H

@@ -23,14 +23,15 @@ function_of_others(struct _sampling_tables *tables)
 {
     uint32_t frame = _PySampling_InternPseudo(
         tables, _PySampling_PSEUDO_OTHER_TASKS, 0);
-    return frame == NO_ROW ? NO_ROW : tables->frames[frame].function;
+    return frame == NO_ROW
+        ? NO_ROW : AT(tables, frame, frame)->function;
 }
 
 static uint32_t
 find_coroutine(const struct _sampling_tables *tables, uint32_t function)
 {
     FOR_CANDIDATES(tables->coroutine_index, mix(function, 0), row) {
-        if (tables->coroutines[row].function == function) {
+        if (AT(tables, coroutine, row)->function == function) {
             return row;
         }
     }
@@ -58,10 +59,9 @@ _PySampling_TablesCoroutine(struct _sampling_tables *tables,
     if (!RESERVE(tables, coroutines) || !reserve_coroutine_index(tables)) {
         return NO_ROW;
     }
-    uint32_t row = tables->num_coroutines++;
-    memset(&tables->coroutines[row], 0, sizeof(*tables->coroutines));
-    tables->coroutines[row].function = function;
+    uint32_t row = add_coroutine_row(
+        tables, (struct _sampling_coroutine_row){.function = function});
     index_put(&tables->coroutine_index,
-              hash_coroutine_row(&tables->coroutines[row]), row);
+              hash_coroutine_row(AT(tables, coroutine, row)), row);
     return row;
 }

@@ -1,103 +1,332 @@
 /* Sampling profiler: a profile as it is handed over.
 
-   Owns the choice of rows: those that its samples need, so that a short block
-   of a long session has a small profile.  Takes time and memory for these
-   only.  Rows keep their order, in which parents come first.  Must not know
-   who takes it. */
+   Owns the choice of rows: those that the samples need, found by a hash of
+   their numbers, so that a hand-over takes time and memory for these only,
+   however large the tables are.  Parents come first.  Reads rows that nobody
+   changes any more and tables whose rows do not move, so it needs no lock.
+   Must not know who takes it. */
 
 #include "Python.h"
 
 #include "profile.h"
 #include "store.h"
 
-#define COPIED(X) X(function) X(frame) X(node) X(label) X(thread) X(coroutine)
+#define FIRST_ITEMS 32
+
+/* Rows of one kind: PySampling_Rows that grow, found by their number. */
+struct column {
+    PySampling_Rows *out;
+    uint32_t cap;
+    struct _sampling_index index;
+};
 
 struct copying {
-    const struct _sampling_tables *from;
-    struct _sampling_tables *to;
-    // Of the rows of `from`: their number in `to`, plus 1; 0: none.
-#define X(NAME) uint32_t *NAME##s;
-    COPIED(X)
-#undef X
+    const struct _sampling_rows *from;
+    const struct _sampling_tables *tables;
+    PySampling_Batch *to;
+    struct column strings, functions, frames, nodes, labels, threads,
+        task_classes;
+    uint32_t *path;             // on the way to a root
+    uint32_t cap_path;
     int has_failed;             // there was no memory
 };
 
-/* Adds a row, which ROW of the tables copied from becomes. */
-#define ADD_ROW(C, NAME, ROW, ...) \
-    do { \
-        struct _sampling_##NAME##_row row_ = __VA_ARGS__; \
-        if (RESERVE((C)->to, NAME##s)) { \
-            (C)->to->NAME##s[(C)->to->num_##NAME##s++] = row_; \
-        } \
-        else { \
-            (C)->has_failed = 1; \
-        } \
-        (C)->NAME##s[ROW] = (C)->to->num_##NAME##s; \
-    } while (0)
 
-/* Rows that are copied when something refers to them.  Returns the number;
-   0, without memory, may be no row. */
-#define DEFINE_COPY(NAME) \
-    static uint32_t \
-    copy_##NAME(struct copying *c, uint32_t row) \
-    { \
-        if (c->NAME##s[row] == 0) { \
-            ADD_ROW(c, NAME, row, changed_##NAME(c, c->from->NAME##s[row])); \
-        } \
-        return c->has_failed ? 0 : c->NAME##s[row] - 1; \
+/* Columns. */
+
+static int
+reserve_index(struct column *column)
+{
+    struct _sampling_index *index = &column->index;
+    uint32_t size = index->slots != NULL ? index->mask + 1 : 0;
+    if ((column->out->num + 1) * 2ull <= size) {
+        return 1;
     }
+    size = size != 0 ? 4 * size : 2 * FIRST_ITEMS;
+    uint32_t *slots = calloc(size, sizeof(uint32_t));
+    if (slots == NULL) {
+        return 0;
+    }
+    free(index->slots);
+    *index = (struct _sampling_index){slots, size - 1, 0};
+    for (uint32_t i = 0; i < column->out->num; i++) {
+        index_put(index, mix(column->out->numbers[i], 0), i);
+    }
+    return 1;
+}
+
+static int
+reserve_item(struct column *column)
+{
+    if (column->out->num < column->cap) {
+        return 1;
+    }
+    uint32_t cap = Py_MAX(2 * column->cap, FIRST_ITEMS);
+    void *rows = realloc((void *)column->out->rows,
+                         cap * column->out->stride);
+    if (rows == NULL) {
+        return 0;
+    }
+    column->out->rows = rows;
+    uint32_t *numbers = realloc((void *)column->out->numbers,
+                                cap * sizeof(uint32_t));
+    if (numbers == NULL) {
+        return 0;
+    }
+    column->out->numbers = numbers;
+    column->cap = cap;
+    return 1;
+}
+
+/* NO_ROW: it is not there yet. */
+static uint32_t
+find(const struct column *column, uint32_t number)
+{
+    FOR_CANDIDATES(column->index, mix(number, 0), i) {
+        if (column->out->numbers[i] == number) {
+            return i;
+        }
+    }
+    return NO_ROW;
+}
+
+/* Without memory it may be no row. */
+static uint32_t
+add(struct copying *c, struct column *column, uint32_t number,
+    const void *row)
+{
+    if (!reserve_item(column) || !reserve_index(column)) {
+        c->has_failed = 1;
+        return 0;
+    }
+    PySampling_Rows *out = column->out;
+    memcpy((char *)out->rows + out->num * out->stride, row, out->stride);
+    ((uint32_t *)out->numbers)[out->num] = number;
+    index_put(&column->index, mix(number, 0), out->num);
+    return out->num++;
+}
+
+
+/* Rows, each after those that it refers to. */
 
 static uint32_t
-copy_string(struct copying *c, uint32_t row)
+copy_string(struct copying *c, uint32_t number)
 {
-    if (row == _PySampling_NO_STRING) {
-        return row;
+    uint32_t found = number == _PySampling_NO_STRING
+        ? number : find(&c->strings, number);
+    if (number == _PySampling_NO_STRING || found != NO_ROW) {
+        return found;
     }
-    const struct _sampling_string_row *s = &c->from->strings[row];
-    uint32_t copy = _PySampling_InternBytes(
-        c->to, c->from->string_bytes + s->offset, s->size);
-    c->has_failed |= copy == NO_ROW;
-    return copy;
+    const struct _sampling_string_row *s =
+        AT(c->tables, string, number);
+    return add(c, &c->strings, number,
+               &(PySampling_String){s->bytes, s->size});
 }
 
-static struct _sampling_function_row
-changed_function(struct copying *c, struct _sampling_function_row f)
+static uint32_t
+copy_function(struct copying *c, uint32_t number)
 {
-    f.module = copy_string(c, _PySampling_TablesModuleOf(c->from, &f));
-    f.qualname = copy_string(c, f.qualname);
-    f.filename = copy_string(c, f.filename);
-    return f;
+    uint32_t found = find(&c->functions, number);
+    if (found != NO_ROW) {
+        return found;
+    }
+    const struct _sampling_function_row *f =
+        AT(c->tables, function, number);
+    uint32_t module = _PySampling_TablesModuleOf(c->tables, f);
+    return add(c, &c->functions, number, &(PySampling_Function){
+        copy_string(c, module), copy_string(c, f->qualname),
+        copy_string(c, f->filename), f->first_line, f->kind});
 }
 
-DEFINE_COPY(function)
-
-static struct _sampling_frame_row
-changed_frame(struct copying *c, struct _sampling_frame_row f)
+static uint32_t
+copy_frame(struct copying *c, uint32_t number)
 {
-    f.function = copy_function(c, f.function);
-    return f;
+    uint32_t found = find(&c->frames, number);
+    if (found != NO_ROW) {
+        return found;
+    }
+    const struct _sampling_frame_row *f =
+        AT(c->tables, frame, number);
+    return add(c, &c->frames, number, &(PySampling_Frame){
+        copy_function(c, f->function), f->line, f->column, f->offset,
+        f->opcode});
 }
 
-DEFINE_COPY(frame)
-
-static struct _sampling_thread_row
-changed_thread(struct copying *c, struct _sampling_thread_row t)
+static int
+put_on_path(struct copying *c, uint32_t depth, uint32_t number)
 {
-    t.name = copy_string(c, t.name);
-    return t;
+    if (depth == c->cap_path) {
+        uint32_t cap = Py_MAX(2 * c->cap_path, FIRST_ITEMS);
+        uint32_t *path = realloc(c->path, cap * sizeof(uint32_t));
+        if (path == NULL) {
+            c->has_failed = 1;
+            return 0;
+        }
+        c->path = path;
+        c->cap_path = cap;
+    }
+    c->path[depth] = number;
+    return 1;
 }
 
-DEFINE_COPY(thread)
-
-static struct _sampling_coroutine_row
-changed_coroutine(struct copying *c, struct _sampling_coroutine_row r)
+static uint32_t
+copy_node(struct copying *c, uint32_t number)
 {
-    return (struct _sampling_coroutine_row){
-        .function = copy_function(c, r.function)};
+    uint32_t depth = 0, parent;
+    while ((parent = find(&c->nodes, number)) == NO_ROW) {
+        if (!put_on_path(c, depth++, number)) {
+            return 0;
+        }
+        number = AT(c->tables, node, number)->parent;
+    }
+    while (depth > 0) {
+        number = c->path[--depth];
+        uint32_t frame = AT(c->tables, node, number)->frame;
+        parent = add(c, &c->nodes, number,
+                     &(PySampling_Node){parent, copy_frame(c, frame)});
+    }
+    return parent;
 }
 
-DEFINE_COPY(coroutine)
+static uint32_t
+copy_thread(struct copying *c, uint32_t number)
+{
+    uint32_t found = find(&c->threads, number);
+    if (found != NO_ROW) {
+        return found;
+    }
+    const struct _sampling_thread_row *t =
+        AT(c->tables, thread, number);
+    uint32_t name = _Py_atomic_load_uint32_acquire(&t->name);
+    return add(c, &c->threads, number, &(PySampling_Thread){
+        t->ident, t->native_id, t->interpreter_id, copy_string(c, name)});
+}
 
+static uint32_t
+copy_class(struct copying *c, uint32_t number)
+{
+    static const struct _sampling_task_row none = {0};
+    uint32_t found = find(&c->task_classes, number);
+    if (found != NO_ROW) {
+        return found;
+    }
+    const struct _sampling_task_row *row = number < c->from->tasks.num_rows
+        ? &c->from->tasks.rows[number] : &none;
+    const struct _sampling_task_values *v = &row->values;
+    uint32_t function = copy_function(
+        c, AT(c->tables, coroutine, number)->function);
+    return add(c, &c->task_classes, number, &(PySampling_TaskClass){
+        .function = function,
+        .num_lives = _PySampling_LIFE_BUCKETS,
+        .lives = row->lives,
+        .finished = v->num_finished,
+        .cancelled = v->num_cancelled,
+        .steps = v->num_steps,
+        .running_ns = v->running_ns,
+        .loop_wait_ns = v->loop_wait_ns,
+        .awaiting_ns = v->awaiting_ns,
+        .longest_step_ns = v->longest_step_ns,
+        .longest_life_ns = v->longest_life_ns,
+        .lives_ns = v->lives_ns,
+    });
+}
+
+static uint32_t
+add_label(struct copying *c, uint32_t parent, uint32_t number)
+{
+    const struct _sampling_label_row *l =
+        AT(c->tables, label, number);
+    return add(c, &c->labels, number, &(PySampling_Label){
+        parent, copy_string(c, l->key), copy_string(c, l->value), l->task_id,
+        l->coroutine != 0 ? copy_class(c, l->coroutine - 1)
+                          : PySampling_NO_CLASS,
+        l->is_work});
+}
+
+static uint32_t
+copy_labels(struct copying *c, uint32_t number)
+{
+    uint32_t depth = 0, parent;
+    while ((parent = find(&c->labels, number)) == NO_ROW) {
+        if (!put_on_path(c, depth++, number)) {
+            return 0;
+        }
+        number = AT(c->tables, label, number)->parent;
+    }
+    while (depth > 0) {
+        parent = add_label(c, parent, c->path[--depth]);
+    }
+    return parent;
+}
+
+
+/* What refers to them. */
+
+/* Returns the number of each row of samples, or NULL. */
+static uint32_t *
+copy_samples(struct copying *c)
+{
+    const struct _sampling_rows *from = c->from;
+    PySampling_Sample *samples =
+        malloc((from->num_samples + 1) * sizeof(*samples));
+    uint32_t *numbers = malloc((from->num_samples + 1) * sizeof(uint32_t));
+    c->to->samples.rows = samples;
+    if (samples == NULL || numbers == NULL) {
+        free(numbers);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < from->num_samples; i++) {
+        const struct _sampling_sample_row *s = AT(from, sample, i);
+        if (!_PySampling_Weighs(&s->values)) {
+            continue;
+        }
+        numbers[i] = c->to->samples.num++;
+        PySampling_Sample *to = &samples[numbers[i]];
+        memcpy(to, s, sizeof(*to));
+        to->node = copy_node(c, s->key.node);
+        to->labels = copy_labels(c, s->key.labels);
+        to->thread = copy_thread(c, s->key.thread);
+        to->holder_node = copy_node(c, s->key.holder_node);
+        if (s->key.holder_node != 0
+            && s->key.holder_thread != _PySampling_NO_THREAD)
+        {
+            to->holder_thread = copy_thread(c, s->key.holder_thread);
+        }
+    }
+    return numbers;
+}
+
+static int
+copy_moments(struct copying *c, const uint32_t *numbers)
+{
+    const struct _sampling_rows *from = c->from;
+    PySampling_Moment *moments =
+        malloc((from->num_moments + 1) * sizeof(*moments));
+    c->to->moments.rows = moments;
+    c->to->moments.num = from->num_moments;
+    for (uint32_t i = 0; moments != NULL && i < from->num_moments; i++) {
+        moments[i] = from->moments[i];
+        moments[i].sample = numbers[moments[i].sample];
+    }
+    return moments != NULL;
+}
+
+static int
+copy_events(struct copying *c)
+{
+    const struct _sampling_rows *from = c->from;
+    PySampling_Event *events =
+        malloc((from->num_events + 1) * sizeof(*events));
+    c->to->events.rows = events;
+    c->to->events.num = from->num_events;
+    for (uint32_t i = 0; events != NULL && i < from->num_events; i++) {
+        events[i] = from->events[i];
+        if (events[i].thread != PySampling_NO_THREAD) {
+            events[i].thread = copy_thread(c, events[i].thread);
+        }
+    }
+    return events != NULL;
+}
 
 static int
 did_anything(const struct _sampling_task_row *row)
@@ -107,164 +336,84 @@ did_anything(const struct _sampling_task_row *row)
         || v->awaiting_ns != 0 || v->num_finished != 0;
 }
 
-/* Which nodes and labels the samples have, up to their roots; then these, in
-   their order. */
-
-#define USE_PATH(C, NAME, ROW) \
-    for (uint32_t r_ = (ROW); (C)->NAME##s[r_] == 0; \
-         r_ = (C)->from->NAME##s[r_].parent) \
-    { \
-        (C)->NAME##s[r_] = 1; \
-    }
-
-static void
-use_paths(struct copying *c, const struct _sampling_profile *profile)
-{
-    c->nodes[0] = c->labels[0] = 1;
-    for (uint32_t i = 0; i < profile->num_samples; i++) {
-        const struct _sampling_sample_row *s = &profile->samples[i];
-        if (_PySampling_Weighs(&s->values)) {
-            USE_PATH(c, node, s->key.node)
-            USE_PATH(c, node, s->key.holder_node)
-            USE_PATH(c, label, s->key.labels)
-        }
-    }
-}
-
-static void
-copy_nodes(struct copying *c)
-{
-    ADD_ROW(c, node, 0, c->from->nodes[0]);
-    for (uint32_t row = 1; row < c->from->num_nodes; row++) {
-        if (c->nodes[row] != 0) {
-            struct _sampling_node_row n = c->from->nodes[row];
-            ADD_ROW(c, node, row, {
-                c->nodes[n.parent] - 1, copy_frame(c, n.frame)});
-        }
-    }
-}
-
-static void
-copy_labels(struct copying *c)
-{
-    ADD_ROW(c, label, 0, c->from->labels[0]);
-    for (uint32_t row = 1; row < c->from->num_labels; row++) {
-        if (c->labels[row] != 0) {
-            struct _sampling_label_row l = c->from->labels[row];
-            l.parent = c->labels[l.parent] - 1;
-            l.key = copy_string(c, l.key);
-            l.value = copy_string(c, l.value);
-            l.coroutine = l.coroutine != 0
-                ? copy_coroutine(c, l.coroutine - 1) + 1 : 0;
-            ADD_ROW(c, label, row, l);
-        }
-    }
-}
-
-
-/* What refers to them. */
-
-static void
-copy_samples(struct copying *c, const struct _sampling_profile *from,
-             struct _sampling_profile *to)
-{
-    for (uint32_t i = 0; i < from->num_samples; i++) {
-        if (!_PySampling_Weighs(&from->samples[i].values)) {
-            continue;
-        }
-        struct _sampling_sample_row *row = &to->samples[to->num_samples++];
-        *row = from->samples[i];
-        row->key.node = c->nodes[row->key.node] - 1;
-        row->key.labels = c->labels[row->key.labels] - 1;
-        row->key.thread = copy_thread(c, row->key.thread);
-        if (row->key.holder_node != 0
-            && row->key.holder_thread != _PySampling_NO_THREAD)
-        {
-            row->key.holder_thread = copy_thread(c, row->key.holder_thread);
-        }
-        row->key.holder_node = c->nodes[row->key.holder_node] - 1;
-    }
-}
-
-static void
-copy_tasks(struct copying *c, const struct _sampling_profile *from,
-           struct _sampling_profile *to)
-{
-    for (uint32_t i = 0; i < from->tasks.num_rows; i++) {
-        if (!did_anything(&from->tasks.rows[i])) {
-            continue;
-        }
-        uint32_t copy = copy_coroutine(c, i);
-        if (c->has_failed) {
-            return;
-        }
-        to->tasks.rows[copy] = from->tasks.rows[i];
-    }
-}
-
 static int
-copy_rows(struct copying *c, const struct _sampling_profile *from,
-          struct _sampling_profile *to)
+copy_rows(struct copying *c)
 {
-    to->num_samples = 0;
-    to->samples = malloc(from->num_samples * sizeof(*to->samples));
-    to->tasks.num_rows = c->from->num_coroutines;
-    to->tasks.rows =
-        calloc(c->from->num_coroutines + 1, sizeof(*to->tasks.rows));
-    if (to->samples == NULL || to->tasks.rows == NULL) {
-        return 0;
+    add(c, &c->nodes, 0, &(PySampling_Node){0, 0});
+    add(c, &c->labels, 0, &(PySampling_Label){
+        0, _PySampling_NO_STRING, _PySampling_NO_STRING, 0,
+        PySampling_NO_CLASS, 0});
+    uint32_t *numbers = copy_samples(c);
+    int ok = numbers != NULL && copy_moments(c, numbers) && copy_events(c);
+    free(numbers);
+    for (uint32_t i = 0; i < c->from->tasks.num_rows; i++) {
+        if (did_anything(&c->from->tasks.rows[i])) {
+            (void)copy_class(c, i);
+        }
     }
-    use_paths(c, from);
-    copy_nodes(c);
-    copy_labels(c);
-    copy_samples(c, from, to);
-    copy_tasks(c, from, to);
-    return !c->has_failed;
+    return ok && !c->has_failed;
 }
 
-static struct _sampling_tables *
-new_tables(void)
-{
-    struct _sampling_tables *tables = calloc(1, sizeof(*tables));
-    if (tables != NULL) {
-        tables->references = 1;
-        tables->limit_bytes = SIZE_MAX;
-    }
-    return tables;
-}
+#define COLUMNS(X) \
+    X(strings, PySampling_String) \
+    X(functions, PySampling_Function) \
+    X(frames, PySampling_Frame) \
+    X(nodes, PySampling_Node) \
+    X(labels, PySampling_Label) \
+    X(threads, PySampling_Thread) \
+    X(task_classes, PySampling_TaskClass)
 
 struct _sampling_profile *
-_PySampling_ProfileExtract(const struct _sampling_profile *from)
+_PySampling_ProfileExtract(struct _sampling_rows *from)
 {
-    struct copying c = {.from = from->tables, .to = new_tables()};
-    struct _sampling_profile *to = malloc(sizeof(*to));
-    size_t num_rows = 0;
-#define X(NAME) num_rows += c.from->num_##NAME##s;
-    COPIED(X)
-#undef X
-    uint32_t *numbers = calloc(num_rows, sizeof(*numbers));
-    if (c.to == NULL || to == NULL || numbers == NULL) {
-        free(numbers);
-        free(to);
-        _PySampling_TablesFree(c.to);
+    Py_BUILD_ASSERT(sizeof(PySampling_Sample)
+                    == sizeof(struct _sampling_sample_row));
+    assert(from->older == NULL);
+    struct _sampling_profile *profile = calloc(1, sizeof(*profile));
+    if (profile == NULL) {
         return NULL;
     }
-    uint32_t *next = numbers;
-#define X(NAME) \
-    c.NAME##s = next; \
-    next += c.from->num_##NAME##s;
-    COPIED(X)
+    PySampling_Batch *to = &profile->batch;
+    profile->rows = from;
+    _PySampling_RowsKeep(from);
+    to->size = sizeof(*to);
+    to->serial = from->tables->serial;
+    to->samples.stride = sizeof(PySampling_Sample);
+    to->events.stride = sizeof(PySampling_Event);
+    to->moments.stride = sizeof(PySampling_Moment);
+    struct copying c = {.from = from, .tables = from->tables, .to = to};
+#define X(NAME, TYPE) \
+    to->NAME.stride = sizeof(TYPE); \
+    c.NAME.out = &to->NAME;
+    COLUMNS(X)
 #undef X
-    *to = *from;
-    to->is_open = 0;
-    to->next = to->prev = NULL;
-    to->sample_index = (struct _sampling_index){0};
-    to->tables = c.to;
-    int ok = copy_rows(&c, from, to);
-    free(numbers);
+    int ok = copy_rows(&c);
+#define X(NAME, TYPE) free(c.NAME.index.slots);
+    COLUMNS(X)
+#undef X
+    free(c.path);
     if (!ok) {
-        _PySampling_ProfileFree(to);
-        to = NULL;
+        _PySampling_ProfileFree(profile);
+        return NULL;
     }
-    return to;
+    return profile;
+}
+
+void
+_PySampling_ProfileFree(struct _sampling_profile *profile)
+{
+    if (profile == NULL) {
+        return;
+    }
+    PySampling_Batch *batch = &profile->batch;
+#define X(NAME, TYPE) \
+    free((void *)batch->NAME.rows); \
+    free((void *)batch->NAME.numbers);
+    COLUMNS(X)
+    X(samples, PySampling_Sample)
+    X(events, PySampling_Event)
+    X(moments, PySampling_Moment)
+#undef X
+    _PySampling_RowsFree(profile->rows);
+    free(profile);
 }

@@ -45,8 +45,8 @@ hash_place_row(const struct _sampling_place_row *row)
 
 DEFINE_INDEX(function, 0)
 DEFINE_INDEX(frame, 0)
-DEFINE_INDEX(code, tables->codes[row].code == NULL)
-DEFINE_INDEX(place, tables->places[row].code == NULL)
+DEFINE_INDEX(code, AT(tables, code, row)->code == NULL)
+DEFINE_INDEX(place, AT(tables, place, row)->code == NULL)
 
 
 static PyObject *
@@ -68,13 +68,29 @@ hash_function(const struct _sampling_function_row *key)
                ((uint64_t)module << 32) | (uint32_t)key->first_line);
 }
 
+/* The modules of a file's functions, as far as they are known. */
+#define MANY_MODULES (_PySampling_NO_STRING - 1)
+
+static void
+add_to_file(struct _sampling_tables *tables, uint32_t filename,
+            uint32_t module)
+{
+    struct _sampling_string_row *file = AT(tables, string,
+                                                       filename);
+    if (module != _PySampling_NO_STRING && file->module != module) {
+        _Py_atomic_store_uint32_release(
+            &file->module, file->module == _PySampling_NO_STRING
+                           ? module : MANY_MODULES);
+    }
+}
+
 /* The row that says the same, hash included, or NO_ROW. */
 static uint32_t
 find_function(const struct _sampling_tables *tables,
               const struct _sampling_function_row *key)
 {
     FOR_CANDIDATES(tables->function_index, key->hash, row) {
-        if (memcmp(&tables->functions[row], key, sizeof(*key)) == 0) {
+        if (memcmp(AT(tables, function, row), key, sizeof(*key)) == 0) {
             return row;
         }
     }
@@ -96,8 +112,8 @@ intern_function(struct _sampling_tables *tables,
     if (!RESERVE(tables, functions) || !reserve_function_index(tables)) {
         return NO_ROW;
     }
-    uint32_t row = tables->num_functions++;
-    tables->functions[row] = key;
+    uint32_t row = add_function_row(tables, key);
+    add_to_file(tables, key.filename, key.module);
     index_put(&tables->function_index, key.hash, row);
     return row;
 }
@@ -112,15 +128,14 @@ intern_frame(struct _sampling_tables *tables, struct _sampling_frame_row key)
                    ((uint64_t)(uint32_t)key.line << 32)
                    | (uint32_t)(key.column << 8 | key.opcode));
     FOR_CANDIDATES(tables->frame_index, key.hash, row) {
-        if (memcmp(&tables->frames[row], &key, sizeof(key)) == 0) {
+        if (memcmp(AT(tables, frame, row), &key, sizeof(key)) == 0) {
             return row;
         }
     }
     if (!RESERVE(tables, frames) || !reserve_frame_index(tables)) {
         return NO_ROW;
     }
-    uint32_t row = tables->num_frames++;
-    tables->frames[row] = key;
+    uint32_t row = add_frame_row(tables, key);
     index_put(&tables->frame_index, key.hash, row);
     return row;
 }
@@ -143,7 +158,7 @@ _PySampling_InternNative(struct _sampling_tables *tables, uint32_t module,
 uint32_t
 _PySampling_InternLine(struct _sampling_tables *tables, uint32_t frame)
 {
-    const struct _sampling_frame_row *row = &tables->frames[frame];
+    const struct _sampling_frame_row *row = AT(tables, frame, frame);
     return intern_frame(tables, (struct _sampling_frame_row){
         .function = row->function, .line = row->line, .offset = -1});
 }
@@ -192,7 +207,7 @@ find_code(struct _sampling_tables *tables, PyCodeObject *code)
 {
     uint32_t hash = mix((uintptr_t)code, 0);
     FOR_CANDIDATES(tables->code_index, hash, row) {
-        if (tables->codes[row].code == code) {
+        if (AT(tables, code, row)->code == code) {
             return row;
         }
     }
@@ -208,18 +223,19 @@ add_code(struct _sampling_tables *tables, PyCodeObject *code,
     if (function == NO_ROW || !reserve_code_index(tables)) {
         return NO_ROW;
     }
+    const struct _sampling_code_row content = {code, function, NO_ROW};
     uint32_t row = tables->free_code;
     if (row != NO_ROW) {
-        tables->free_code = tables->codes[row].function;
+        tables->free_code = AT(tables, code, row)->function;
+        *AT(tables, code, row) = content;
     }
     else {
         if (!RESERVE(tables, codes)) {
             return NO_ROW;
         }
-        row = tables->num_codes++;
+        row = add_code_row(tables, content);
     }
-    tables->codes[row] = (struct _sampling_code_row){code, function, NO_ROW};
-    index_put(&tables->code_index, hash_code_row(&tables->codes[row]), row);
+    index_put(&tables->code_index, hash_code_row(&content), row);
     return row;
 }
 
@@ -231,7 +247,7 @@ _PySampling_TablesFunction(struct _sampling_tables *tables,
     if (row == NO_ROW) {
         row = add_code(tables, code, globals);
     }
-    return row != NO_ROW ? tables->codes[row].function : NO_ROW;
+    return row != NO_ROW ? AT(tables, code, row)->function : NO_ROW;
 }
 
 static uint32_t
@@ -266,8 +282,9 @@ _PySampling_TablesWantsModule(struct _sampling_tables *tables,
     if (row == NO_ROW) {
         return 1;
     }
-    uint32_t function = tables->codes[row].function;
-    return tables->functions[function].module == _PySampling_NO_STRING;
+    uint32_t function = AT(tables, code, row)->function;
+    return AT(tables, function, function)->module
+        == _PySampling_NO_STRING;
 }
 
 /* Places lead to frames of the function that a code object had. */
@@ -275,7 +292,7 @@ static void
 forget_places(struct _sampling_tables *tables, struct _sampling_code_row *c)
 {
     for (uint32_t p = c->first_place; p != NO_ROW; ) {
-        struct _sampling_place_row *place = &tables->places[p];
+        struct _sampling_place_row *place = AT(tables, place, p);
         uint32_t next = place->next_place;
         index_remove(&tables->place_index, hash_place_row(place), p);
         place->code = NULL;
@@ -297,15 +314,20 @@ static void
 name_module(struct _sampling_tables *tables, uint32_t code_row,
             PyObject *globals)
 {
-    struct _sampling_code_row *code = &tables->codes[code_row];
-    struct _sampling_function_row key = tables->functions[code->function];
+    struct _sampling_code_row *code = AT(tables, code, code_row);
+    struct _sampling_function_row key =
+        *AT(tables, function, code->function);
     key.module = _PySampling_InternText(tables, module_name(globals));
     if (key.module == NO_ROW) {
         return;
     }
     uint32_t found = find_function(tables, &key);
     if (found == NO_ROW) {
-        tables->functions[code->function].module = key.module;
+        // Who reads it without the lock finds the string there.
+        _Py_atomic_store_uint32_release(
+            &AT(tables, function, code->function)->module,
+            key.module);
+        add_to_file(tables, key.filename, key.module);
     }
     else {
         code->function = found;
@@ -326,7 +348,7 @@ _PySampling_InternFrame(struct _sampling_tables *tables,
     }
     uint32_t hash = mix((uintptr_t)frame.instr, 0);
     FOR_CANDIDATES(tables->place_index, hash, row) {
-        const struct _sampling_place_row *place = &tables->places[row];
+        const struct _sampling_place_row *place = AT(tables, place, row);
         if (place->code == frame.code && place->instr == frame.instr
             && place->opcode == opcode && globals == NULL)
         {
@@ -341,38 +363,39 @@ _PySampling_InternFrame(struct _sampling_tables *tables,
         }
     }
     else if (globals != NULL) {
-        uint32_t function = tables->codes[code].function;
-        if (tables->functions[function].module == _PySampling_NO_STRING) {
+        uint32_t function = AT(tables, code, code)->function;
+        if (AT(tables, function, function)->module == _PySampling_NO_STRING) {
             name_module(tables, code, globals);
         }
     }
     FOR_CANDIDATES(tables->place_index, hash, row) {
-        const struct _sampling_place_row *place = &tables->places[row];
+        const struct _sampling_place_row *place = AT(tables, place, row);
         if (place->code == frame.code && place->instr == frame.instr
             && place->opcode == opcode)
         {
             return place->frame;
         }
     }
-    uint32_t number = frame_of_instr(tables, tables->codes[code].function,
+    uint32_t number = frame_of_instr(tables, AT(tables, code, code)->function,
                                      frame.code, frame.instr, opcode);
     if (number == NO_ROW || !reserve_place_index(tables)) {
         return NO_ROW;
     }
+    const struct _sampling_place_row content = {
+        frame.code, frame.instr, opcode, number,
+        AT(tables, code, code)->first_place};
     uint32_t row = tables->free_place;
     if (row != NO_ROW) {
-        tables->free_place = tables->places[row].next_place;
+        tables->free_place = AT(tables, place, row)->next_place;
+        *AT(tables, place, row) = content;
     }
     else {
         if (!RESERVE(tables, places)) {
             return NO_ROW;
         }
-        row = tables->num_places++;
+        row = add_place_row(tables, content);
     }
-    tables->places[row] = (struct _sampling_place_row){
-        frame.code, frame.instr, opcode, number,
-        tables->codes[code].first_place};
-    tables->codes[code].first_place = row;
+    AT(tables, code, code)->first_place = row;
     index_put(&tables->place_index, hash, row);
     return number;
 }
@@ -388,6 +411,7 @@ _PySampling_TablesForgetAddresses(struct _sampling_tables *tables)
                (tables->NAME##_index.mask + 1) * sizeof(uint32_t)); \
     } \
     tables->NAME##_index.used = 0; \
+    tables->bytes -= tables->num_##NAME##s * sizeof(*tables->NAME##s[0]); \
     tables->num_##NAME##s = 0; \
     tables->free_##NAME = NO_ROW;
     X(code) X(place)
@@ -404,7 +428,7 @@ _PySampling_TablesForgetCode(struct _sampling_tables *tables,
     if (row == NO_ROW) {
         return;
     }
-    struct _sampling_code_row *c = &tables->codes[row];
+    struct _sampling_code_row *c = AT(tables, code, row);
     forget_places(tables, c);
     index_remove(&tables->code_index, hash_code_row(c), row);
     c->code = NULL;
@@ -415,15 +439,13 @@ _PySampling_TablesForgetCode(struct _sampling_tables *tables,
 /* Is it a file, so that all its functions are of one module?  "<string>" is
    what everyone calls his own. */
 static int
-names_a_file(const struct _sampling_tables *tables, uint32_t string)
+names_a_file(const struct _sampling_string_row *s)
 {
-    const struct _sampling_string_row *s = &tables->strings[string];
-    const char *text = tables->string_bytes + s->offset;
     const char *frozen = "<frozen ";
     return s->size > 0
-        && (text[0] != '<'
+        && (s->bytes[0] != '<'
             || (s->size > strlen(frozen)
-                && memcmp(text, frozen, strlen(frozen)) == 0));
+                && memcmp(s->bytes, frozen, strlen(frozen)) == 0));
 }
 
 /* A function whose frames had always returned by the drain gets the module
@@ -432,23 +454,12 @@ uint32_t
 _PySampling_TablesModuleOf(const struct _sampling_tables *tables,
                            const struct _sampling_function_row *function)
 {
-    if (function->module != _PySampling_NO_STRING
-        || !names_a_file(tables, function->filename))
-    {
-        return function->module;
+    uint32_t module = _Py_atomic_load_uint32_acquire(&function->module);
+    const struct _sampling_string_row *file =
+        AT(tables, string, function->filename);
+    if (module != _PySampling_NO_STRING || !names_a_file(file)) {
+        return module;
     }
-    uint32_t module = _PySampling_NO_STRING;
-    for (uint32_t i = 0; i < tables->num_functions; i++) {
-        const struct _sampling_function_row *f = &tables->functions[i];
-        if (f->filename != function->filename
-            || f->module == _PySampling_NO_STRING || f->module == module)
-        {
-            continue;
-        }
-        if (module != _PySampling_NO_STRING) {
-            return _PySampling_NO_STRING;   // there are several
-        }
-        module = f->module;
-    }
-    return module;
+    module = _Py_atomic_load_uint32_acquire(&file->module);
+    return module != MANY_MODULES ? module : _PySampling_NO_STRING;
 }

@@ -56,7 +56,8 @@ find_or_add_label(struct _sampling_tables *tables,
 {
     uint32_t hash = hash_label_row(&key);
     FOR_CANDIDATES(tables->label_index, hash, row) {
-        const struct _sampling_label_row *label = &tables->labels[row];
+        const struct _sampling_label_row *label =
+            AT(tables, label, row);
         if (label->parent == key.parent && label->key == key.key
             && label->value == key.value && label->task_id == key.task_id
             && label->coroutine == key.coroutine
@@ -75,8 +76,7 @@ find_or_add_label(struct _sampling_tables *tables,
     {
         return NO_ROW;
     }
-    uint32_t row = tables->num_labels++;
-    tables->labels[row] = key;
+    uint32_t row = add_label_row(tables, key);
     tables->num_tasks += is_task;
     index_put(&tables->label_index, hash, row);
     return row;
@@ -104,8 +104,8 @@ _PySampling_TablesInitLabels(struct _sampling_tables *tables)
     if (!RESERVE(tables, labels)) {
         return 0;
     }
-    tables->labels[tables->num_labels++] = (struct _sampling_label_row){
-        .key = _PySampling_NO_STRING, .value = _PySampling_NO_STRING};
+    (void)add_label_row(tables, (struct _sampling_label_row){
+        .key = _PySampling_NO_STRING, .value = _PySampling_NO_STRING});
     tables->lost_labels = find_or_add_label(
         tables, (struct _sampling_label_row){
             .key = _PySampling_InternBytes(tables, key, sizeof(key) - 1),

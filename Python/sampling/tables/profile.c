@@ -1,8 +1,8 @@
-/* Sampling profiler: a profile while it gets samples.
+/* Sampling profiler: what comes in for a sink, until it is taken.
 
-   Owns its rows, found by their keys, and what becomes of a sample that there
-   is no space for.  Must not know who wants the profile, or from when to when
-   (session/). */
+   Owns the rows, found by their keys, and what becomes of a sample that there
+   is no space for.  Must not know whose they are, or when they are taken
+   (session/, sinks/). */
 
 #include "Python.h"
 
@@ -10,6 +10,14 @@
 
 #include "profile.h"
 #include "store.h"
+
+/* Of what is no sample. */
+#define MAX_EVENTS 4096
+#define FIRST_ITEMS 64
+
+/* The first span of time in which moments of one sample become one. */
+#define FIRST_RESOLUTION_NS 1000000
+#define MAX_RESOLUTION_NS ((uint64_t)1 << 62)
 
 
 /* Samples. */
@@ -28,7 +36,8 @@ hash_sample_row(const struct _sampling_sample_row *row)
     return hash_key(&row->key);
 }
 
-DEFINE_INDEX_OF(profile, sample, 0)
+DEFINE_ADD_ROW(rows, sample)
+DEFINE_INDEX_OF(rows, sample, 0)
 
 static int
 is_same(const struct _sampling_key *a, const struct _sampling_key *b)
@@ -39,83 +48,235 @@ is_same(const struct _sampling_key *a, const struct _sampling_key *b)
         && a->holder_thread == b->holder_thread;
 }
 
-static struct _sampling_sample_row *
-find_sample(const struct _sampling_profile *profile,
+/* NO_ROW: there is none. */
+static uint32_t
+find_sample(const struct _sampling_rows *rows,
             const struct _sampling_key *key)
 {
-    FOR_CANDIDATES(profile->sample_index, hash_key(key), row) {
-        if (is_same(&profile->samples[row].key, key)) {
-            return &profile->samples[row];
+    FOR_CANDIDATES(rows->sample_index, hash_key(key), row) {
+        if (is_same(&AT(rows, sample, row)->key, key)) {
+            return row;
         }
     }
-    return NULL;
+    return NO_ROW;
 }
 
-static struct _sampling_sample_row *
-find_or_add_sample(struct _sampling_profile *profile,
+static uint32_t
+find_or_add_sample(struct _sampling_rows *rows,
                    const struct _sampling_key *key)
 {
-    struct _sampling_sample_row *found = find_sample(profile, key);
-    if (found != NULL) {
-        return found;
+    uint32_t row = find_sample(rows, key);
+    if (row != NO_ROW) {
+        return row;
     }
-    if (!RESERVE(profile, samples) || !reserve_sample_index(profile)) {
-        return NULL;
+    // What is lost is at least its thread's.
+    if ((rows->num_samples >= rows->max_samples
+         && key->state != _PySampling_LOST)
+        || !RESERVE(rows, samples) || !reserve_sample_index(rows))
+    {
+        return NO_ROW;
     }
-    uint32_t row = profile->num_samples++;
-    profile->samples[row] = (struct _sampling_sample_row){.key = *key};
-    index_put(&profile->sample_index, hash_key(key), row);
-    profile->num_held_samples += key->holder_node != 0;
-    return &profile->samples[row];
+    row = add_sample_row(rows, (struct _sampling_sample_row){.key = *key});
+    index_put(&rows->sample_index, hash_key(key), row);
+    rows->num_held_samples += key->holder_node != 0;
+    return row;
 }
 
 /* Stacks that wait times places they wait for: many threads could fill the
    profile with that. */
 static void
-bound_holders(struct _sampling_profile *profile, struct _sampling_key *key)
+bound_holders(struct _sampling_rows *rows, struct _sampling_key *key)
 {
     if (key->holder_node == 0
-        || profile->num_held_samples < _PySampling_MAX_HELD_SAMPLES
-        || find_sample(profile, key) != NULL)
+        || rows->num_held_samples < _PySampling_MAX_HELD_SAMPLES
+        || find_sample(rows, key) != NO_ROW)
     {
         return;
     }
     key->holder_thread = _PySampling_NO_THREAD;
-    key->holder_node = _PySampling_TablesUnknownPlace(profile->tables);
+    key->holder_node = _PySampling_TablesUnknownPlace(rows->tables);
     _PySampling_COUNT(lost_holders, 1);
 }
 
-static struct _sampling_sample_row *
-find_or_add_lost(struct _sampling_profile *profile, uint32_t thread)
+static uint32_t
+find_or_add_lost(struct _sampling_rows *rows, uint32_t thread)
 {
-    return find_or_add_sample(profile, &(struct _sampling_key){
-        .node = profile->tables->lost_node,
+    return find_or_add_sample(rows, &(struct _sampling_key){
+        .node = rows->tables->lost_node,
         .thread = thread,
         .state = _PySampling_LOST,
     });
 }
 
-int
-_PySampling_ProfileAdd(struct _sampling_profile *profile,
-                       struct _sampling_key key,
-                       const struct _sampling_values *values)
+static void
+add_values(struct _sampling_sample_row *row,
+           const struct _sampling_values *values, uint64_t time_ns)
 {
-    struct _sampling_sample_row *row = NULL;
-    if (key.node != _PySampling_NO_NODE) {
-        bound_holders(profile, &key);
-        row = find_or_add_sample(profile, &key);
-    }
-    int is_kept = row != NULL;
-    if (!is_kept) {
-        row = find_or_add_lost(profile, key.thread);
-    }
-    if (row == NULL) {
-        row = &profile->samples[0];     // made beforehand
-    }
 #define X(NAME, KIND, UNIT) row->values.NAME += values->NAME;
     _PySampling_VALUES(X)
 #undef X
+    row->time_ns = Py_MAX(row->time_ns, time_ns);
+}
+
+
+/* Arrays that grow. */
+
+/* Returns 0 if there is no space for one more. */
+static int
+grow(struct _sampling_rows *rows, void **items, uint32_t num, uint32_t *cap,
+     uint32_t max, size_t item_bytes)
+{
+    if (num < *cap) {
+        return 1;
+    }
+    uint32_t new_cap = Py_MIN(Py_MAX(2 * *cap, FIRST_ITEMS), max);
+    void *block = num < max ? realloc(*items, new_cap * item_bytes) : NULL;
+    if (block == NULL) {
+        return 0;
+    }
+    rows->bytes += (new_cap - *cap) * item_bytes;
+    *items = block;
+    *cap = new_cap;
+    return 1;
+}
+
+
+/* Moments. */
+
+static int
+is_near(const PySampling_Moment *a, const PySampling_Moment *b,
+        uint64_t resolution_ns)
+{
+    return a->sample == b->sample
+        && a->time_ns / resolution_ns == b->time_ns / resolution_ns;
+}
+
+/* Those of one sample in one span of time become one, at the last of their
+   moments.  Returns 0 if there is no memory. */
+static int
+make_coarse(struct _sampling_rows *rows, uint64_t resolution_ns)
+{
+    uint32_t mask = 1;
+    while (mask < 2 * rows->num_moments) {
+        mask = mask * 2 + 1;
+    }
+    uint32_t *slots = calloc((size_t)mask + 1, sizeof(uint32_t));
+    if (slots == NULL) {
+        return 0;
+    }
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < rows->num_moments; i++) {
+        PySampling_Moment m = rows->moments[i];
+        uint32_t slot = mix(m.sample, m.time_ns / resolution_ns) & mask;
+        while (slots[slot] != 0
+               && !is_near(&rows->moments[slots[slot] - 1], &m,
+                           resolution_ns))
+        {
+            slot = (slot + 1) & mask;
+        }
+        if (slots[slot] == 0) {
+            rows->moments[kept++] = m;
+            slots[slot] = kept;
+            continue;
+        }
+        PySampling_Moment *same = &rows->moments[slots[slot] - 1];
+        same->time_ns = Py_MAX(same->time_ns, m.time_ns);
+        same->count += m.count;
+        same->cpu_ns += m.cpu_ns;
+        same->wall_ns += m.wall_ns;
+    }
+    free(slots);
+    rows->num_moments = kept;
+    rows->resolution_ns = resolution_ns;
+    return 1;
+}
+
+/* There is space for more afterwards.  What is dropped has its sums in the
+   samples, but no moment. */
+static void
+make_fewer_moments(struct _sampling_rows *rows)
+{
+    uint32_t max = rows->num_moments / 2;
+    int ok = 1;
+    while (ok && rows->num_moments > max
+           && rows->resolution_ns < MAX_RESOLUTION_NS)
+    {
+        ok = make_coarse(rows, Py_MAX(2 * rows->resolution_ns,
+                                      FIRST_RESOLUTION_NS));
+    }
+    if (rows->num_moments > max) {
+        uint32_t dropped = rows->num_moments - max;
+        rows->num_moments = max;
+        memmove(rows->moments, rows->moments + dropped,
+                max * sizeof(*rows->moments));
+    }
+}
+
+static void
+add_moment(struct _sampling_rows *rows, uint32_t sample,
+           const struct _sampling_values *values, uint64_t time_ns)
+{
+    if (rows->num_moments >= rows->max_moments) {
+        make_fewer_moments(rows);
+    }
+    if (grow(rows, (void **)&rows->moments, rows->num_moments,
+             &rows->cap_moments, rows->max_moments, sizeof(*rows->moments)))
+    {
+        rows->moments[rows->num_moments++] = (PySampling_Moment){
+            .time_ns = time_ns,
+            .count = values->count,
+            .cpu_ns = values->cpu_ns,
+            .wall_ns = values->wall_ns,
+            .sample = sample,
+        };
+    }
+}
+
+static int
+is_of_threads(const struct _sampling_values *v)
+{
+    return v->count != 0 || v->cpu_ns != 0 || v->wall_ns != 0;
+}
+
+int
+_PySampling_RowsAdd(struct _sampling_rows *rows, struct _sampling_key key,
+                    const struct _sampling_values *values, uint64_t time_ns)
+{
+    uint32_t row = NO_ROW;
+    if (key.node != _PySampling_NO_NODE) {
+        bound_holders(rows, &key);
+        row = find_or_add_sample(rows, &key);
+    }
+    int is_kept = row != NO_ROW;
+    if (!is_kept) {
+        row = find_or_add_lost(rows, key.thread);
+    }
+    if (row == NO_ROW) {
+        row = 0;                // made beforehand
+    }
+    add_values(AT(rows, sample, row), values, time_ns);
+    rows->num_records++;
+    if (rows->max_moments != 0 && is_of_threads(values)) {
+        add_moment(rows, row, values, time_ns);
+    }
     return is_kept;
+}
+
+void
+_PySampling_RowsAddEvent(struct _sampling_rows *rows,
+                         const PySampling_Event *event)
+{
+    rows->num_records++;
+    if (rows->num_events == MAX_EVENTS) {
+        rows->num_events /= 2;
+        memmove(rows->events, rows->events + rows->num_events,
+                rows->num_events * sizeof(*rows->events));
+    }
+    if (grow(rows, (void **)&rows->events, rows->num_events,
+             &rows->cap_events, MAX_EVENTS, sizeof(*rows->events)))
+    {
+        rows->events[rows->num_events++] = *event;
+    }
 }
 
 
@@ -154,15 +315,10 @@ reserve_task_row(struct _sampling_task_table *table, uint32_t coroutine)
     return 1;
 }
 
-int
-_PySampling_TaskTableAdd(struct _sampling_task_table *table,
-                         uint32_t coroutine,
-                         const struct _sampling_task_values *values)
+static void
+add_tasks(struct _sampling_task_row *row,
+          const struct _sampling_task_values *values)
 {
-    if (!reserve_task_row(table, coroutine)) {
-        return 0;
-    }
-    struct _sampling_task_row *row = &table->rows[coroutine];
     struct _sampling_task_values *sums = &row->values;
     sums->running_ns += values->running_ns;
     sums->loop_wait_ns += values->loop_wait_ns;
@@ -170,88 +326,147 @@ _PySampling_TaskTableAdd(struct _sampling_task_table *table,
     sums->num_steps += values->num_steps;
     sums->longest_step_ns =
         Py_MAX(sums->longest_step_ns, values->longest_step_ns);
+    sums->num_finished += values->num_finished;
+    sums->num_cancelled += values->num_cancelled;
+    sums->lives_ns += values->lives_ns;
+}
+
+int
+_PySampling_RowsAddTasks(struct _sampling_rows *rows, uint32_t coroutine,
+                         const struct _sampling_task_values *values)
+{
+    struct _sampling_task_table *table = &rows->tasks;
+    if (!reserve_task_row(table, coroutine)) {
+        return 0;
+    }
+    struct _sampling_task_row *row = &table->rows[coroutine];
+    add_tasks(row, values);
     if (values->num_finished != 0) {
-        sums->num_finished += values->num_finished;
-        sums->num_cancelled += values->num_cancelled;
-        sums->lives_ns += values->lives_ns;
-        sums->longest_life_ns = Py_MAX(sums->longest_life_ns,
-                                       values->lives_ns);
+        row->values.longest_life_ns = Py_MAX(row->values.longest_life_ns,
+                                             values->lives_ns);
         row->lives[life_bucket(values->lives_ns)]++;
     }
     return 1;
 }
 
-void
-_PySampling_TaskTableFree(struct _sampling_task_table *table)
+static int
+merge_tasks(struct _sampling_task_table *table,
+            const struct _sampling_task_table *more)
 {
-    free(table->rows);
-    *table = (struct _sampling_task_table){0};
+    if (more->num_rows != 0 && !reserve_task_row(table, more->num_rows - 1)) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < more->num_rows; i++) {
+        struct _sampling_task_row *row = &table->rows[i];
+        const struct _sampling_task_row *added = &more->rows[i];
+        add_tasks(row, &added->values);
+        row->values.longest_life_ns = Py_MAX(row->values.longest_life_ns,
+                                             added->values.longest_life_ns);
+        for (int b = 0; b < _PySampling_LIFE_BUCKETS; b++) {
+            row->lives[b] += added->lives[b];
+        }
+    }
+    return 1;
 }
 
 
 /* Life. */
 
-struct _sampling_profile *
-_PySampling_ProfileNew(struct _sampling_tables *tables,
-                       const _PySampling_Options *options)
+struct _sampling_rows *
+_PySampling_RowsNew(struct _sampling_tables *tables, uint32_t max_samples,
+                    uint32_t max_moments)
 {
-    struct _sampling_profile *profile = calloc(1, sizeof(*profile));
-    if (profile == NULL) {
+    struct _sampling_rows *rows = calloc(1, sizeof(*rows));
+    if (rows == NULL) {
         return NULL;
     }
-    profile->options = *options;
-    profile->limit_bytes = _PySampling_PROFILE_LIMIT_BYTES;
-    profile->tables = tables;
+    rows->references = 1;
+    rows->bytes = sizeof(*rows);
+    rows->limit_bytes = _PySampling_PROFILE_LIMIT_BYTES;
+    rows->max_samples = max_samples;
+    rows->max_moments = max_moments;
+    rows->tables = tables;
     _PySampling_TablesKeep(tables);
     // Made beforehand so that losing needs no memory.
-    if (find_or_add_lost(profile, 0) == NULL) {
-        _PySampling_ProfileFree(profile);
+    if (find_or_add_lost(rows, 0) == NO_ROW) {
+        _PySampling_RowsFree(rows);
         return NULL;
     }
-    return profile;
+    return rows;
 }
 
 void
-_PySampling_ProfileFree(struct _sampling_profile *profile)
+_PySampling_RowsKeep(struct _sampling_rows *rows)
 {
-    if (profile == NULL) {
-        return;
-    }
-    _PySampling_TablesFree(profile->tables);
-    _PySampling_TaskTableFree(&profile->tasks);
-    free(profile->sample_index.slots);
-    free(profile->samples);
-    free(profile);
+    (void)_Py_atomic_add_int(&rows->references, 1);
 }
 
-struct _sampling_profile *
-_PySampling_ProfileCopy(const struct _sampling_profile *profile)
+void
+_PySampling_RowsFree(struct _sampling_rows *rows)
 {
-    struct _sampling_profile *copy = malloc(sizeof(*copy));
-    if (copy == NULL) {
-        return NULL;
+    while (rows != NULL && _Py_atomic_add_int(&rows->references, -1) == 1) {
+        struct _sampling_rows *older = rows->older;
+        _PySampling_TablesFree(rows->tables);
+        _PySampling_FreeChunks((void **)rows->samples);
+        free(rows->sample_index.slots);
+        free(rows->tasks.rows);
+        free(rows->moments);
+        free(rows->events);
+        free(rows);
+        rows = older;
     }
-    *copy = *profile;
-    copy->is_open = 0;
-    copy->sample_index = (struct _sampling_index){0};
-    copy->tables = _PySampling_TablesCopy(profile->tables);
-    copy->samples = _PySampling_CopyRows(
-        profile->samples, profile->num_samples * sizeof(*profile->samples));
-    copy->tasks.rows = _PySampling_CopyRows(
-        profile->tasks.rows,
-        profile->tasks.num_rows * sizeof(*profile->tasks.rows));
-    if (copy->tables == NULL || copy->samples == NULL
-        || copy->tasks.rows == NULL)
-    {
-        _PySampling_ProfileFree(copy);
-        return NULL;
-    }
-    return copy;
 }
 
-size_t
-_PySampling_ProfileBytes(const struct _sampling_profile *profile)
+
+/* Several that were taken one after the other. */
+
+int
+_PySampling_RowsMerge(struct _sampling_rows *to,
+                      const struct _sampling_rows *from)
 {
-    return sizeof(*profile) + profile->bytes
-        + profile->tasks.num_rows * sizeof(*profile->tasks.rows);
+    uint32_t *numbers = malloc(from->num_samples * sizeof(uint32_t));
+    int ok = numbers != NULL && merge_tasks(&to->tasks, &from->tasks);
+    for (uint32_t i = 0; ok && i < from->num_samples; i++) {
+        const struct _sampling_sample_row *s =
+            AT(from, sample, i);
+        uint32_t row = find_or_add_sample(to, &s->key);
+        if (row == NO_ROW) {
+            row = find_or_add_lost(to, s->key.thread);
+            _PySampling_COUNT(lost_table_full, s->values.count);
+            _PySampling_COUNT(lost_wall_ns, s->values.wall_ns);
+            _PySampling_COUNT(lost_cpu_ns, s->values.cpu_ns);
+        }
+        numbers[i] = row != NO_ROW ? row : 0;
+        add_values(AT(to, sample, numbers[i]), &s->values,
+                   s->time_ns);
+    }
+    for (uint32_t i = 0; ok && i < from->num_moments; i++) {
+        const PySampling_Moment *m = &from->moments[i];
+        add_moment(to, numbers[m->sample], &(struct _sampling_values){
+            .count = m->count, .cpu_ns = m->cpu_ns, .wall_ns = m->wall_ns},
+            m->time_ns);
+    }
+    for (uint32_t i = 0; ok && i < from->num_events; i++) {
+        _PySampling_RowsAddEvent(to, &from->events[i]);
+    }
+    to->resolution_ns = Py_MAX(to->resolution_ns, from->resolution_ns);
+    free(numbers);
+    return ok;
+}
+
+struct _sampling_rows *
+_PySampling_RowsMerged(const struct _sampling_rows *rows)
+{
+    struct _sampling_rows *merged = _PySampling_RowsNew(
+        rows->tables, UINT32_MAX, rows->max_moments);
+    if (merged == NULL) {
+        return NULL;
+    }
+    for (; rows != NULL; rows = rows->older) {
+        if (!_PySampling_RowsMerge(merged, rows)) {
+            _PySampling_RowsFree(merged);
+            return NULL;
+        }
+    }
+    return merged;
 }

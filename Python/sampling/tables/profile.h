@@ -1,9 +1,11 @@
-/* Sampling profiler: what a session, or a block of profile(), has got.
+/* Sampling profiler: what comes in for a sink, and what it is handed over as.
 
-   Samples of the same key are added up, and what tasks did.  Each profile has
-   rows of its own, so nothing that others had before need be subtracted; the
-   stacks, labels and threads that these are about are rows of tables that all
-   share.  Lock: tables_mutex, unless a profile is the caller's own. */
+   Records of the same key are added up in *rows* of the sink's own.  Taking
+   them is to swap them for empty ones: from then on nobody changes them, so
+   they are read without a lock.  They refer to tables that all sinks share,
+   and keep these alive.  A *profile* is such rows with the names that they
+   use: what a session, a block of profile() and a batch
+   of a subscription all are when they are handed over. */
 
 #ifndef Py_SAMPLING_PROFILE_H
 #define Py_SAMPLING_PROFILE_H
@@ -12,6 +14,7 @@
 #  error "this header requires Py_BUILD_CORE define"
 #endif
 
+#include "cpython/sampling.h"         // PySampling_Batch
 #include "tables.h"
 
 /* Samples that differ in who held the GIL, in one profile: a row for each
@@ -24,7 +27,7 @@ struct _sampling_key {
     uint32_t node;
     uint32_t thread;
     uint32_t labels;            // label
-    int32_t state;              // _PySampling_State
+    uint32_t state;             // _PySampling_State
     // Of a wait for the GIL, who had it: a thread, or _PySampling_NO_THREAD,
     // and its place, a stack.  Else 0 and 0.
     uint32_t holder_thread;
@@ -32,7 +35,8 @@ struct _sampling_key {
 };
 
 /* What they are added up by: a name, and the kind and unit by which profiles
-   know it.  Another line here is another column of every profile. */
+   know it.  Another line here is another column of every profile, and another
+   field of PySampling_Sample. */
 #define _PySampling_VALUES(X) \
     X(count, "samples", "count") \
     X(cpu_ns, "cpu", "nanoseconds") \
@@ -50,6 +54,7 @@ struct _sampling_values {
 struct _sampling_sample_row {
     struct _sampling_key key;
     struct _sampling_values values;
+    uint64_t time_ns;           // of the last record
 };
 
 /* Lives, by their length: eight buckets for each power of two nanoseconds. */
@@ -74,65 +79,78 @@ struct _sampling_task_row {
 };
 
 /* By the row of what they run, in tables/coroutines.c; those that are not
-   there did nothing.  When a profile is handed over, all are there. */
+   there did nothing. */
 struct _sampling_task_table {
     struct _sampling_task_row *rows;
     uint32_t num_rows;
 };
 
-/* What the samples of a profile may take, in bytes: space for 400,000. */
+/* What the samples of a sink may take, in bytes: space for 400,000. */
 #define _PySampling_PROFILE_LIMIT_BYTES ((size_t)32 << 20)
 
-struct _sampling_profile {
-    struct _sampling_profile *next;
-    struct _sampling_profile *prev;
-    int is_open;                // it gets samples: it is in the list
-    _PySampling_Options options;
+/* What has come in since the last hand-over.  Lock: tables_mutex, until it is
+   taken; then it is never changed again. */
+struct _sampling_rows {
+    int references;             // atomic
+    struct _sampling_rows *older;       // a reference: of the same sink
     struct _sampling_tables *tables;    // a reference
-    struct _sampling_sample_row *samples;
+    struct _sampling_sample_row *samples[_PySampling_NUM_CHUNKS];
     uint32_t num_samples;
-    uint32_t cap_samples;
+    uint32_t max_samples;
     struct _sampling_index sample_index;
     uint32_t num_held_samples;
-    size_t bytes;               // of samples, with their index
+    uint32_t num_records;       // that came in, of any kind
+    size_t bytes;               // of all that is here
     size_t limit_bytes;
     struct _sampling_task_table tasks;
-    int64_t start_time_ns;      // time.time_ns()
-    uint64_t start_wall_ns;     // monotonic; 0: its first sample is to come
-    uint64_t duration_ns;       // until it was taken
-    // While it gets samples those of the runtime at its start; of one that is
-    // handed over what was counted since (_PySampling_CountProfile()).
-    struct _sampling_counters counters;
+    // Of samples, as they came; `sample` is a row.  More than the bound are
+    // made fewer.
+    PySampling_Moment *moments;
+    uint32_t num_moments;
+    uint32_t cap_moments;
+    uint32_t max_moments;       // 0: none are kept
+    uint64_t resolution_ns;
+    // What is no sample, as it came; `thread` is a row.  The newest are kept.
+    PySampling_Event *events;
+    uint32_t num_events;
+    uint32_t cap_events;
 };
+
+_PySampling_DEFINE_AT(rows, sample)
 
 // --- tables/profile.c
 
 // NULL: no memory.
-extern struct _sampling_profile *
-_PySampling_ProfileNew(struct _sampling_tables *tables,
-                       const _PySampling_Options *options);
-// May be NULL.
-extern void _PySampling_ProfileFree(struct _sampling_profile *profile);
-// With a copy of all rows of the tables, which keep their numbers.  NULL: no
-// memory.
-extern struct _sampling_profile *
-_PySampling_ProfileCopy(const struct _sampling_profile *profile);
-extern size_t
-_PySampling_ProfileBytes(const struct _sampling_profile *profile);
+extern struct _sampling_rows *
+_PySampling_RowsNew(struct _sampling_tables *tables, uint32_t max_samples,
+                    uint32_t max_moments);
+extern void _PySampling_RowsKeep(struct _sampling_rows *rows);
+// Drops a reference.  May be NULL.
+extern void _PySampling_RowsFree(struct _sampling_rows *rows);
 
 // A node of _PySampling_NO_NODE goes to "[lost]".  Returns 0 if it does, or if
 // there was no memory.
-extern int _PySampling_ProfileAdd(struct _sampling_profile *profile,
-                                  struct _sampling_key key,
-                                  const struct _sampling_values *values);
-
+extern int _PySampling_RowsAdd(struct _sampling_rows *rows,
+                               struct _sampling_key key,
+                               const struct _sampling_values *values,
+                               uint64_t time_ns);
+extern void _PySampling_RowsAddEvent(struct _sampling_rows *rows,
+                                     const PySampling_Event *event);
 // A life, if `values` has one that finished, is of their lives_ns.  Returns 0
 // if there is no memory.
 extern int
-_PySampling_TaskTableAdd(struct _sampling_task_table *table,
-                         uint32_t coroutine,
+_PySampling_RowsAddTasks(struct _sampling_rows *rows, uint32_t coroutine,
                          const struct _sampling_task_values *values);
-extern void _PySampling_TaskTableFree(struct _sampling_task_table *table);
+
+// Adds to rows that nobody else has.  Returns 0 without memory: then nothing
+// has changed.
+extern int _PySampling_RowsMerge(struct _sampling_rows *to,
+                                 const struct _sampling_rows *from);
+
+// Rows that were taken, and all older ones, as one.  Needs no lock.  NULL: no
+// memory.
+extern struct _sampling_rows *
+_PySampling_RowsMerged(const struct _sampling_rows *rows);
 
 static inline int
 _PySampling_Weighs(const struct _sampling_values *v)
@@ -144,8 +162,23 @@ _PySampling_Weighs(const struct _sampling_values *v)
 
 // --- tables/extract.c
 
-// A copy in tables of its own, with the rows that it uses.  NULL: no memory.
+/* What is handed over.  The memory is its own, but for texts and histograms,
+   which are of the rows. */
+struct _sampling_profile {
+    struct _sampling_rows *rows;        // a reference
+    _PySampling_Options options;
+    int64_t start_time_ns;      // time.time_ns()
+    uint64_t start_wall_ns;     // the same moment, on the clock of records
+    uint64_t duration_ns;
+    struct _sampling_counters counters;
+    PySampling_Batch batch;
+};
+
+// From rows that have no older ones.  Needs neither a lock nor the GIL.  NULL:
+// no memory.
 extern struct _sampling_profile *
-_PySampling_ProfileExtract(const struct _sampling_profile *profile);
+_PySampling_ProfileExtract(struct _sampling_rows *rows);
+// May be NULL.
+extern void _PySampling_ProfileFree(struct _sampling_profile *profile);
 
 #endif  // !Py_SAMPLING_PROFILE_H

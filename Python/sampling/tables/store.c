@@ -9,8 +9,8 @@
 
 #include "store.h"
 
-/* The longest name that is kept, in bytes of UTF-8; the rest is cut off with
-   a mark.  Long enough for any name a person wrote. */
+/* The longest name that is kept, in bytes of UTF-8, less than a block; the
+   rest is cut off with a mark.  Long enough for any name a person wrote. */
 #define MAX_STRING_BYTES 4096
 #define CUT_MARK "..."
 
@@ -18,27 +18,17 @@
 /* Memory, counted against the limit. */
 
 void *
-_PySampling_Resize(size_t *bytes, size_t limit_bytes, void *old,
-                   size_t old_bytes, size_t new_bytes)
+_PySampling_NewChunk(int chunk, size_t row_bytes)
 {
-    if (*bytes - old_bytes + new_bytes > limit_bytes) {
-        return NULL;
-    }
-    void *block = realloc(old, new_bytes);
-    if (block != NULL) {
-        *bytes += new_bytes - old_bytes;
-    }
-    return block;
+    return malloc(((size_t)_PySampling_FIRST_ROWS << chunk) * row_bytes);
 }
 
-void *
-_PySampling_CopyRows(const void *rows, size_t bytes)
+void
+_PySampling_FreeChunks(void **chunks)
 {
-    void *copy = malloc(bytes ? bytes : 1);
-    if (copy != NULL && bytes != 0) {
-        memcpy(copy, rows, bytes);
+    for (int i = 0; i < _PySampling_NUM_CHUNKS; i++) {
+        free(chunks[i]);
     }
-    return copy;
 }
 
 
@@ -62,15 +52,63 @@ hash_string_row(const struct _sampling_string_row *row)
 
 DEFINE_INDEX(string, 0)
 
+/* Bytes never move either.  A block is full when the next text does not
+   fit. */
+struct _sampling_text_block {
+    struct _sampling_text_block *next;
+    uint32_t used;
+    uint32_t size;
+    char bytes[];
+};
+
+#define FIRST_BLOCK_BYTES 8192
+#define MAX_BLOCK_BYTES 65536
+
+static const char *
+keep_bytes(struct _sampling_tables *tables, const char *bytes, uint32_t size)
+{
+    struct _sampling_text_block *block = tables->text_blocks;
+    if (tables->bytes + size > tables->limit_bytes) {
+        return NULL;
+    }
+    if (block == NULL || size > block->size - block->used) {
+        uint32_t block_bytes = block == NULL ? FIRST_BLOCK_BYTES
+            : Py_MIN(2 * block->size, MAX_BLOCK_BYTES);
+        block = malloc(sizeof(*block) + block_bytes);
+        if (block == NULL) {
+            return NULL;
+        }
+        *block = (struct _sampling_text_block){
+            tables->text_blocks, 0, block_bytes};
+        tables->text_blocks = block;
+    }
+    char *kept = block->bytes + block->used;
+    memcpy(kept, bytes, size);
+    block->used += size;
+    tables->bytes += size;
+    return kept;
+}
+
+void
+_PySampling_FreeTexts(struct _sampling_tables *tables)
+{
+    while (tables->text_blocks != NULL) {
+        struct _sampling_text_block *block = tables->text_blocks;
+        tables->text_blocks = block->next;
+        free(block);
+    }
+}
+
 uint32_t
 _PySampling_InternBytes(struct _sampling_tables *tables, const char *bytes,
                         uint32_t size)
 {
     uint32_t hash = hash_bytes(bytes, size);
     FOR_CANDIDATES(tables->string_index, hash, row) {
-        const struct _sampling_string_row *s = &tables->strings[row];
+        const struct _sampling_string_row *s =
+            AT(tables, string, row);
         if (s->hash == hash && s->size == size
-            && memcmp(tables->string_bytes + s->offset, bytes, size) == 0)
+            && memcmp(s->bytes, bytes, size) == 0)
         {
             return row;
         }
@@ -78,22 +116,12 @@ _PySampling_InternBytes(struct _sampling_tables *tables, const char *bytes,
     if (!RESERVE(tables, strings) || !reserve_string_index(tables)) {
         return NO_ROW;
     }
-    if (tables->num_string_bytes + size > tables->cap_string_bytes) {
-        uint32_t cap = tables->cap_string_bytes * 2 + MAX_STRING_BYTES;
-        char *block = _PySampling_Resize(
-            &tables->bytes, tables->limit_bytes, tables->string_bytes,
-            tables->cap_string_bytes, cap);
-        if (block == NULL) {
-            return NO_ROW;
-        }
-        tables->string_bytes = block;
-        tables->cap_string_bytes = cap;
+    const char *kept = keep_bytes(tables, bytes, size);
+    if (kept == NULL) {
+        return NO_ROW;
     }
-    memcpy(tables->string_bytes + tables->num_string_bytes, bytes, size);
-    uint32_t row = tables->num_strings++;
-    tables->strings[row] = (struct _sampling_string_row){
-        hash, tables->num_string_bytes, size};
-    tables->num_string_bytes += size;
+    uint32_t row = add_string_row(tables, (struct _sampling_string_row){
+        kept, size, hash, _PySampling_NO_STRING});
     index_put(&tables->string_index, hash, row);
     return row;
 }

@@ -1,9 +1,8 @@
 /* Sampling profiler: how rows of the tables are added and found.  What
    tables/frames.c and tables/tables.c share; of no concern to others.
 
-   Every table is an array of rows, found through an index of row numbers (open
-   addressing, linear probing).  Rows refer to each other by number, so the
-   arrays can be handed out as they are.
+   Every table is rows in chunks, found through an index of row numbers (open
+   addressing, linear probing).  Rows refer to each other by number.
 
    Lock of everything here: that of the tables. */
 
@@ -16,42 +15,57 @@
 
 #include "tables.h"
 
-/* First size of every table, in rows; it doubles from there. */
-#define FIRST_ROWS 64
+#define AT _PySampling_AT
 
 #define NO_ROW UINT32_MAX
 #define FREED_SLOT UINT32_MAX
 
 /* --- Rows. */
 
-// realloc(), counted in `*bytes`.  NULL: the limit is reached.
-extern void *_PySampling_Resize(size_t *bytes, size_t limit_bytes, void *old,
-                                size_t old_bytes, size_t new_bytes);
+// Space for the rows of a chunk, or NULL.
+extern void *_PySampling_NewChunk(int chunk, size_t row_bytes);
+extern void _PySampling_FreeChunks(void **chunks);
 
-/* Makes space for one more row.  Returns 0 if the limit is reached. */
+/* Makes space for one more row.  Returns 0 if the limit is reached.  What
+   counts is the rows in use: the rest of a large chunk is no memory yet. */
 static inline int
-reserve_row(size_t *bytes, size_t limit_bytes, void **rows, uint32_t num,
-            uint32_t *cap, size_t row_bytes)
+reserve_row(size_t bytes, size_t limit_bytes, void **chunks, uint32_t num,
+            size_t row_bytes)
 {
-    if (num < *cap) {
-        return 1;
-    }
-    uint32_t new_cap = *cap ? *cap * 2 : FIRST_ROWS;
-    void *block = _PySampling_Resize(bytes, limit_bytes, *rows,
-                                     *cap * row_bytes, new_cap * row_bytes);
-    if (block == NULL) {
+    uint32_t place;
+    int chunk = _PySampling_ChunkOf(num, &place);
+    if (bytes + row_bytes > limit_bytes || chunk >= _PySampling_NUM_CHUNKS) {
         return 0;
     }
-    *rows = block;
-    *cap = new_cap;
-    return 1;
+    if (chunks[chunk] == NULL) {
+        chunks[chunk] = _PySampling_NewChunk(chunk, row_bytes);
+    }
+    return chunks[chunk] != NULL;
 }
 
-/* OWNER: tables, or a profile. */
+/* OWNER: tables, or what came in (tables/profile.h). */
 #define RESERVE(OWNER, NAME) \
-    reserve_row(&(OWNER)->bytes, (OWNER)->limit_bytes, \
-                (void **)&(OWNER)->NAME, (OWNER)->num_##NAME, \
-                &(OWNER)->cap_##NAME, sizeof(*(OWNER)->NAME))
+    reserve_row((OWNER)->bytes, (OWNER)->limit_bytes, \
+                (void **)(OWNER)->NAME, (OWNER)->num_##NAME, \
+                sizeof(*(OWNER)->NAME[0]))
+
+/* Puts a row where space has been made; then it is published.  Returns its
+   number. */
+#define DEFINE_ADD_ROW(OWNER, NAME) \
+    static inline uint32_t \
+    add_##NAME##_row(struct _sampling_##OWNER *OWNER, \
+                     struct _sampling_##NAME##_row content) \
+    { \
+        uint32_t place, row = OWNER->num_##NAME##s; \
+        int chunk = _PySampling_ChunkOf(row, &place); \
+        OWNER->NAME##s[chunk][place] = content; \
+        OWNER->bytes += sizeof(content); \
+        _Py_atomic_store_uint32_release(&OWNER->num_##NAME##s, row + 1); \
+        return row; \
+    }
+#define X(NAME) DEFINE_ADD_ROW(tables, NAME)
+_PySampling_TABLES(X)
+#undef X
 
 /* --- Indexes. */
 
@@ -101,7 +115,7 @@ index_remove(struct _sampling_index *index, uint32_t hash, uint32_t row)
         if ((index->used + 1) * 4ull <= old_size * 3ull) { \
             return 1; \
         } \
-        uint32_t size = old_size ? old_size : FIRST_ROWS; \
+        uint32_t size = old_size ? old_size : _PySampling_FIRST_ROWS; \
         while ((OWNER->num_##NAME##s + 1) * 2ull > size) { \
             size *= 2; \
         } \
@@ -119,8 +133,9 @@ index_remove(struct _sampling_index *index, uint32_t hash, uint32_t row)
         *index = (struct _sampling_index){slots, size - 1, 0}; \
         for (uint32_t row = 0; row < OWNER->num_##NAME##s; row++) { \
             if (!(IS_FREE)) { \
-                index_put(index, hash_##NAME##_row(&OWNER->NAME##s[row]), \
-                          row); \
+                uint32_t hash = \
+                    hash_##NAME##_row(AT(OWNER, NAME, row)); \
+                index_put(index, hash, row); \
             } \
         } \
         return 1; \
@@ -137,6 +152,7 @@ index_remove(struct _sampling_index *index, uint32_t hash, uint32_t row)
 
 /* --- Strings.  NO_ROW: the limit is reached. */
 
+extern void _PySampling_FreeTexts(struct _sampling_tables *tables);
 extern uint32_t _PySampling_InternBytes(struct _sampling_tables *tables,
                                         const char *bytes, uint32_t size);
 // Of a str; NO_ROW for anything else.

@@ -45,8 +45,8 @@ _PySampling_InternChild(struct _sampling_tables *tables, uint32_t parent,
     }
     uint32_t hash = mix(parent, frame);
     FOR_CANDIDATES(tables->node_index, hash, row) {
-        if (tables->nodes[row].parent == parent
-            && tables->nodes[row].frame == frame)
+        if (AT(tables, node, row)->parent == parent
+            && AT(tables, node, row)->frame == frame)
         {
             return row;
         }
@@ -54,8 +54,8 @@ _PySampling_InternChild(struct _sampling_tables *tables, uint32_t parent,
     if (!RESERVE(tables, nodes) || !reserve_node_index(tables)) {
         return _PySampling_NO_NODE;
     }
-    uint32_t row = tables->num_nodes++;
-    tables->nodes[row] = (struct _sampling_node_row){parent, frame};
+    uint32_t row = add_node_row(
+        tables, (struct _sampling_node_row){parent, frame});
     index_put(&tables->node_index, hash, row);
     return row;
 }
@@ -88,7 +88,7 @@ _PySampling_TablesAddThread(struct _sampling_tables *tables, uint64_t ident,
         ident, native_id, interpreter_id, _PySampling_NO_STRING};
     uint32_t hash = hash_thread_row(&key);
     FOR_CANDIDATES(tables->thread_index, hash, row) {
-        const struct _sampling_thread_row *thread = &tables->threads[row];
+        const struct _sampling_thread_row *thread = AT(tables, thread, row);
         if (thread->ident == ident && thread->native_id == native_id
             && thread->interpreter_id == interpreter_id)
         {
@@ -101,10 +101,19 @@ _PySampling_TablesAddThread(struct _sampling_tables *tables, uint64_t ident,
         _PySampling_COUNT(lost_threads, 1);
         return tables->num_threads ? tables->num_threads - 1 : NO_ROW;
     }
-    uint32_t row = tables->num_threads++;
-    tables->threads[row] = key;
+    uint32_t row = add_thread_row(tables, key);
     index_put(&tables->thread_index, hash, row);
     return row;
+}
+
+/* Who reads it without the lock finds the string there. */
+static void
+set_name(struct _sampling_tables *tables, uint32_t thread, uint32_t name)
+{
+    if (thread < tables->num_threads) {
+        _Py_atomic_store_uint32_release(
+            &AT(tables, thread, thread)->name, name);
+    }
 }
 
 void
@@ -112,19 +121,15 @@ _PySampling_TablesNameMainThread(struct _sampling_tables *tables,
                                  uint32_t thread)
 {
     static const char name[] = "MainThread";    // as threading calls it
-    if (thread < tables->num_threads) {
-        tables->threads[thread].name =
-            _PySampling_InternBytes(tables, name, sizeof(name) - 1);
-    }
+    set_name(tables, thread,
+             _PySampling_InternBytes(tables, name, sizeof(name) - 1));
 }
 
 void
 _PySampling_TablesNameThread(struct _sampling_tables *tables,
                              uint32_t thread, PyObject *name)
 {
-    if (thread < tables->num_threads) {
-        tables->threads[thread].name = _PySampling_InternText(tables, name);
-    }
+    set_name(tables, thread, _PySampling_InternText(tables, name));
 }
 
 /* The thread keeps the name it had in other tables. */
@@ -134,14 +139,14 @@ _PySampling_TablesMoveName(struct _sampling_tables *tables, uint32_t thread,
                            uint32_t old_thread)
 {
     if (thread >= tables->num_threads || old_thread >= old->num_threads
-        || old->threads[old_thread].name == _PySampling_NO_STRING)
+        || AT(old, thread, old_thread)->name == _PySampling_NO_STRING)
     {
         return;
     }
-    const struct _sampling_string_row *name =
-        &old->strings[old->threads[old_thread].name];
-    tables->threads[thread].name = _PySampling_InternBytes(
-        tables, old->string_bytes + name->offset, name->size);
+    const struct _sampling_string_row *name = AT(
+        old, string, AT(old, thread, old_thread)->name);
+    set_name(tables, thread,
+             _PySampling_InternBytes(tables, name->bytes, name->size));
 }
 
 
@@ -163,7 +168,7 @@ _PySampling_TablesNew(size_t limit_bytes)
         _PySampling_TablesFree(tables);
         return NULL;
     }
-    tables->nodes[tables->num_nodes++] = (struct _sampling_node_row){0, 0};
+    (void)add_node_row(tables, (struct _sampling_node_row){0, 0});
     tables->lost_node = _PySampling_TablesPseudoChild(
         tables, 0, _PySampling_PSEUDO_LOST, 0);
     // Made beforehand so that losing needs no memory.
@@ -192,37 +197,10 @@ _PySampling_TablesFree(struct _sampling_tables *tables)
         return;
     }
 #define X(name) \
-    free(tables->name##s); \
+    _PySampling_FreeChunks((void **)tables->name##s); \
     free(tables->name##_index.slots);
     _PySampling_TABLES(X)
 #undef X
-    free(tables->string_bytes);
+    _PySampling_FreeTexts(tables);
     free(tables);
-}
-
-struct _sampling_tables *
-_PySampling_TablesCopy(const struct _sampling_tables *tables)
-{
-    struct _sampling_tables *copy = malloc(sizeof(*copy));
-    if (copy == NULL) {
-        return NULL;
-    }
-    *copy = *tables;
-    copy->references = 1;
-    // Rows only: a copy is read from end to end, never searched.
-    int ok = 1;
-#define X(name) \
-    copy->name##_index = (struct _sampling_index){NULL, 0, 0}; \
-    copy->name##s = _PySampling_CopyRows( \
-        tables->name##s, tables->num_##name##s * sizeof(*copy->name##s)); \
-    ok &= copy->name##s != NULL;
-    _PySampling_TABLES(X)
-#undef X
-    copy->string_bytes =
-        _PySampling_CopyRows(tables->string_bytes, tables->num_string_bytes);
-    if (!ok || copy->string_bytes == NULL) {
-        _PySampling_TablesFree(copy);
-        return NULL;
-    }
-    return copy;
 }

@@ -74,13 +74,16 @@ _PySampling_PseudoFrame(_PySampling_Pseudo pseudo, uint32_t value)
     return (_PySampling_Frame){NULL, (_Py_CODEUNIT *)bits};
 }
 
-struct _sampling_string_row {
-    uint32_t hash;
-    uint32_t offset;            // into string_bytes
-    uint32_t size;              // bytes of UTF-8; surrogates may stand alone
-};
-
 #define _PySampling_NO_STRING UINT32_MAX
+
+struct _sampling_string_row {
+    const char *bytes;          // UTF-8; surrogates may stand alone
+    uint32_t size;
+    uint32_t hash;
+    // Of the file with that name: the module of all its functions, or
+    // _PySampling_NO_STRING, or MANY_MODULES (tables/frames.c).  Atomic.
+    uint32_t module;
+};
 
 struct _sampling_function_row {
     uint32_t hash;
@@ -176,18 +179,24 @@ struct _sampling_index {
     X(string) X(function) X(frame) X(node) X(label) X(code) X(place) \
     X(thread) X(coroutine)
 
+/* Rows lie in chunks that never move: of 64, 128, 256... of them.  Who adds
+   one holds the lock, and publishes it by a release store of their number; who
+   has the number of a row, from an acquire load or by way of a lock, may read
+   the row without one.  What changes in a row that is published is atomic: the
+   module of a function, the name of a thread.  What is read with the lock
+   only: codes and places, waits of coroutines, indexes. */
+#define _PySampling_FIRST_ROWS 64
+#define _PySampling_NUM_CHUNKS 20
+
 struct _sampling_tables {
 #define X(name) \
-    struct _sampling_##name##_row *name##s; \
+    struct _sampling_##name##_row *name##s[_PySampling_NUM_CHUNKS]; \
     uint32_t num_##name##s; \
-    uint32_t cap_##name##s; \
     struct _sampling_index name##_index;
     _PySampling_TABLES(X)
 #undef X
     struct _sampling_kept_callee callees[_PySampling_KEPT_CALLEES];
-    char *string_bytes;
-    uint32_t num_string_bytes;
-    uint32_t cap_string_bytes;
+    struct _sampling_text_block *text_blocks;   // the newest first
     uint32_t free_code;         // first free row, or UINT32_MAX
     uint32_t free_place;
     uint32_t lost_node;         // the stack "[lost]"
@@ -203,17 +212,38 @@ struct _sampling_tables {
 #define _PySampling_NO_NODE UINT32_MAX
 #define _PySampling_NO_THREAD UINT32_MAX
 
+/* In which chunk a row lies, and where in it. */
+static inline int
+_PySampling_ChunkOf(uint32_t row, uint32_t *place)
+{
+    uint32_t n = row + _PySampling_FIRST_ROWS;
+    int chunk = 31 - __builtin_clz(n) - 6;
+    *place = n ^ ((uint32_t)_PySampling_FIRST_ROWS << chunk);
+    return chunk;
+}
+
+#define _PySampling_DEFINE_AT(OWNER, NAME) \
+    static inline struct _sampling_##NAME##_row * \
+    _PySampling_##NAME##_at(const struct _sampling_##OWNER *owner, \
+                            uint32_t row) \
+    { \
+        assert(row < owner->num_##NAME##s); \
+        uint32_t place; \
+        int chunk = _PySampling_ChunkOf(row, &place); \
+        return &owner->NAME##s[chunk][place]; \
+    }
+#define X(NAME) _PySampling_DEFINE_AT(tables, NAME)
+_PySampling_TABLES(X)
+#undef X
+
+/* A pointer to a row: _PySampling_AT(tables, node, 5). */
+#define _PySampling_AT(OWNER, NAME, ROW) \
+    _PySampling_##NAME##_at((OWNER), (ROW))
+
 extern struct _sampling_tables *_PySampling_TablesNew(size_t limit_bytes);
 // One more reference; TablesFree() drops one.
 extern void _PySampling_TablesKeep(struct _sampling_tables *tables);
 extern void _PySampling_TablesFree(struct _sampling_tables *tables);
-// malloc()ed, even if there are none.  NULL: no memory.
-extern void *_PySampling_CopyRows(const void *rows, size_t bytes);
-
-// A copy that can only be read.  NULL: no memory.
-extern struct _sampling_tables *
-_PySampling_TablesCopy(const struct _sampling_tables *tables);
-
 // The row of a thread, which may come back with another thread state; beyond
 // _PySampling_MAX_THREADS the shared last row.  UINT32_MAX: no memory.
 extern uint32_t _PySampling_TablesAddThread(struct _sampling_tables *tables,
@@ -247,7 +277,7 @@ extern int _PySampling_TablesWantsModule(struct _sampling_tables *tables,
                                          PyCodeObject *code);
 
 // The module of a function, or _PySampling_NO_STRING.  Where no frame could
-// give it, that of all other functions of the file.
+// give it, that of all other functions of the file.  Needs no lock.
 extern uint32_t
 _PySampling_TablesModuleOf(const struct _sampling_tables *tables,
                            const struct _sampling_function_row *function);

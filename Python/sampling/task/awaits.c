@@ -277,7 +277,7 @@ _PySampling_CoroutineRow(struct _sampling_tables *tables,
                                                      type_of(&task->info));
         return _PySampling_TablesCoroutine(
             tables, frame == UINT32_MAX
-                ? UINT32_MAX : tables->frames[frame].function);
+                ? UINT32_MAX : _PySampling_AT(tables, frame, frame)->function);
     }
     PyObject *coroutine = _PySampling_TaskCoroutine(&task->info);
     PyObject *function =

@@ -226,7 +226,7 @@ add_waits(struct _sampling_waiting *w, uint64_t now_ns)
     task->loop_wait_ns += loop_wait_ns;
     emit_values(task, loop_wait_ns, awaited_ns);
     struct _sampling_coroutine_row *row =
-        &w->tables->coroutines[task->coroutine];
+        _PySampling_AT(w->tables, coroutine, task->coroutine);
     _PySampling_AddWait(w, &row->awaiting, _PySampling_AWAITING, awaited_ns);
     _PySampling_AddWait(w, &row->loop_wait, _PySampling_LOOP_WAIT,
                         loop_wait_ns);

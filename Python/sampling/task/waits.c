@@ -37,11 +37,12 @@ walk_once(struct _sampling_waiting *w)
     const _PySampling_TaskInfo *info = &w->task->info;
     uint32_t base = w->is_entering
         ? _PySampling_OuterNode(w->tstate, w->thread, info->skip_frames)
-        : w->tables->coroutines[w->task->coroutine].base_node;
+        : _PySampling_AT(w->tables, coroutine, w->task->coroutine)->base_node;
     w->node = _PySampling_AwaitsNode(w->tables, base, info);
     w->labels = _PySampling_LabelsOfWait(w->tables, w->tstate, info);
     if (w->is_entering && base != _PySampling_NO_NODE) {
-        w->tables->coroutines[w->task->coroutine].base_node = base;
+        _PySampling_AT(w->tables, coroutine,
+                       w->task->coroutine)->base_node = base;
     }
 }
 
@@ -49,7 +50,7 @@ static void
 emit(const struct _sampling_task_waits *waits, _PySampling_State state,
      uint64_t ns)
 {
-    _PySampling_EmitOfTask(&(struct _sampling_event){
+    _PySampling_EmitOfTask(&(struct _sampling_record){
         .node = waits->node,
         .thread = waits->thread,
         .labels = waits->labels,
@@ -141,7 +142,8 @@ _PySampling_WaitsFlush(_PySampling_Thread *own)
         return;
     }
     for (uint32_t i = 0; i < tables->num_coroutines; i++) {
-        struct _sampling_coroutine_row *row = &tables->coroutines[i];
+        struct _sampling_coroutine_row *row =
+            _PySampling_AT(tables, coroutine, i);
         emit_carried(&row->awaiting, _PySampling_AWAITING);
         emit_carried(&row->loop_wait, _PySampling_LOOP_WAIT);
     }

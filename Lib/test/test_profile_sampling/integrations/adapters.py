@@ -137,9 +137,10 @@ def odd_samples():
         with label(**{'odd \udc82': ' \udc83\n'}):
             odd()
     rows = Rows(0)
-    rows.threads.append(Thread(1, 2, None, 0))
-    samples.append(SampleRecord(rows, 0, STATES.index('unsampled'), 0, 0, 0,
-                                0, 1, 5, 7))
+    rows.threads[0] = 1, 2, None, 0
+    rows.labels[0] = 0, None, None, 0, None, 0
+    samples.append(SampleRecord(rows, (0, 0, 0, STATES.index('unsampled'), 0,
+                                       0), 0, 1, 5, 7, False))
     return samples
 
 

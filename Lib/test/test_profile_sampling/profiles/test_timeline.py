@@ -240,25 +240,15 @@ class MomentsTest(unittest.TestCase):
     """What keeps records while they come."""
 
     @staticmethod
-    def batch(records):
-        """Columns of (time_ns, kind, node, count, cpu_ns, wall_ns)."""
-        from array import array
-        zeros = [0] * len(records)
-        times, kinds, nodes, *weights = zip(*records)
-        columns = {'time_ns': ('Q', times), 'node': ('I', nodes),
-                   'thread': ('I', zeros), 'labels_row': ('I', zeros),
-                   'state': ('B', zeros), 'holder_thread': ('I', zeros),
-                   'holder_node': ('I', zeros)}
-        columns |= {name: ('Q', weight) for name, weight in zip(
-            ('count', 'cpu_ns', 'wall_ns'), weights)}
-        return bytes(kinds), {
-            name: memoryview(array(item, numbers).tobytes()).cast(item)
-            for name, (item, numbers) in columns.items()}
+    def records(records, rows=1):
+        """Make records of (time_ns, node, count, cpu_ns, wall_ns)."""
+        return [(time_ns, (rows, (node, 0, 0, 0, -1, 0)), *values)
+                for time_ns, node, *values in records]
 
     def line(self, kept, profile, start_ns=0, serial=1):
         tables = profile._tables
         return kept.timeline(tables, {
-            (serial, *moments.key_of(*key)): number
+            (serial, key): number
             for number, key in enumerate(tables.keys())}, start_ns)
 
     @staticmethod
@@ -268,25 +258,19 @@ class MomentsTest(unittest.TestCase):
         b.sample('a.g:1', **values)
         return b.profile()
 
-    def test_other_records_are_left_out(self):
-        kept = moments.Moments()
-        kept.add(1, *self.batch([(10, 0, 1, 1, 0, 4), (11, 3, 1, 2, 0, 9),
-                                 (12, 0, 2, 1, 0, 5)]))
-        line = self.line(kept, self.two(wall_ns=5), start_ns=3)
-        self.assertEqual([list(column) for column in line.columns],
-                         [[7, 9], [0, 1], [1, 1], [0, 0], [4, 5]])
-
     def test_rows_that_are_no_more(self):
         kept = moments.Moments()
-        kept.add(1, *self.batch([(10, 0, 1, 1, 0, 4)]))
-        kept.add(2, *self.batch([(20, 0, 1, 1, 0, 5), (21, 0, 7, 1, 0, 5)]))
-        line = self.line(kept, self.two(wall_ns=5), serial=2)
-        self.assertEqual(list(line.time_ns), [20])
+        kept.add_records(self.records([(10, 1, 1, 0, 4)]))
+        kept.add_records(self.records([(20, 1, 1, 0, 5), (21, 7, 1, 0, 5)],
+                                      rows=2))
+        line = self.line(kept, self.two(wall_ns=5), start_ns=3, serial=2)
+        self.assertEqual([list(column) for column in line.columns],
+                         [[17], [0], [1], [0], [5]])
 
     def test_what_was_before_its_session(self):
         # The sample has 5 of the 9 ns, and one of the two.
         kept = moments.Moments()
-        kept.add(1, *self.batch([(10, 0, 1, 1, 0, 6), (20, 0, 1, 1, 0, 3)]))
+        kept.add_records(self.records([(10, 1, 1, 0, 6), (20, 1, 1, 0, 3)]))
         line = self.line(kept, self.two(wall_ns=5))
         self.assertEqual([list(column) for column in line.columns],
                          [[10, 20], [0, 0], [0, 1], [0, 0], [2, 3]])
@@ -296,8 +280,8 @@ class MomentsTest(unittest.TestCase):
         with mock.patch.object(timeline, 'MAX_RECORDS', 1000):
             kept = moments.Moments()
             for batch in range(100):
-                kept.add(1, *self.batch([
-                    (1 + (n := n + 1) * MS, 0, 1 + n % 2, 1, 2, MS)
+                kept.add_records(self.records([
+                    (1 + (n := n + 1) * MS, 1 + n % 2, 1, 2, MS)
                     for _ in range(64)]))
                 self.assertLessEqual(len(kept), 1000)
             profile = self.two(count=n // 2, cpu_ns=n, wall_ns=n * MS // 2)
@@ -317,6 +301,6 @@ class MomentsTest(unittest.TestCase):
         with mock.patch.object(timeline, 'MAX_RECORDS', 10):
             kept = moments.Moments()
             for n in range(10):
-                kept.add(1, *self.batch([(n * MS, 0, number, 1, 0, 1)
-                                         for number in range(1, 50)]))
+                kept.add_records(self.records([
+                    (n * MS, number, 1, 0, 1) for number in range(1, 50)]))
                 self.assertLessEqual(len(kept), 98)

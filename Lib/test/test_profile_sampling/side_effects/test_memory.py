@@ -5,6 +5,7 @@ import gc
 import itertools
 import sys
 import threading
+import time
 import tracemalloc
 import types
 import unittest
@@ -275,6 +276,88 @@ class OperandSlotsTest(SessionTest):
             after = _profile.stats()['memory_bytes']
         # 1,000 of them would be a megabyte.
         self.assertLess(after, before + 100_000)
+
+
+class LargeTest(SessionTest):
+    """What is handed over takes as long as it is large, and stops nobody."""
+
+    def setUp(self):
+        super().setUp()
+        _profile.start(manual=True, names=0)
+
+    @staticmethod
+    def fill(rows, start=0):
+        for i in range(start, start + rows):
+            _profile.sample(1, {'number': str(i)})
+
+    @staticmethod
+    def shortest_ns(act):
+        times = []
+        for _ in range(20):
+            before_ns = time.thread_time_ns()
+            act()
+            times.append(time.thread_time_ns() - before_ns)
+        return min(times)
+
+    def test_a_block_beside_many_rows(self):
+        def block():
+            _profile.end_block(_profile.begin_block())
+        before_ns = self.shortest_ns(block)
+        self.fill(100_000)
+        self.assertLess(self.shortest_ns(block), 3 * before_ns)
+
+    def test_modules_of_many_files(self):
+        # Each is looked for once, in its own file.
+        def sample():
+            _profile.sample(1, {})
+
+        def block(number):
+            block = _profile.begin_block()
+            for i in range(number):
+                code = compile('sample()', f'{number}/{i}.html', 'exec')
+                exec(code, {'sample': sample, '__builtins__': {}})
+            before_ns = time.thread_time_ns()
+            self.assertGreater(len(_profile.end_block(block)['functions']),
+                               number)
+            return time.thread_time_ns() - before_ns
+        few_ns = min([block(1000 + i) for i in range(3)])
+        many_ns = min([block(8000 + i) for i in range(3)])
+        self.assertLess(many_ns, 24 * few_ns, 'it was 64')
+
+    def test_others_run_during_a_snapshot(self):
+        self.fill(20_000)
+        self.addCleanup(sys.setswitchinterval, sys.getswitchinterval())
+        ran, is_over = [0], threading.Event()
+
+        def run():
+            while not is_over.is_set():
+                ran[0] += 1
+                time.sleep(0)       # nobody else gives up the GIL
+        thread = threading.Thread(target=run)
+        thread.start()
+        sys.setswitchinterval(60)
+        before = ran[0]
+        profile = _profile.snapshot()
+        after = ran[0]
+        is_over.set()
+        thread.join()
+        self.assertGreater(after - before, 2)
+        self.assertGreater(len(profile['labels']), 20_000)
+
+    def test_snapshots_add_up(self):
+        for rows in 10, 6000, 10, 6000, 6000, 0:
+            self.fill(rows, start=rows)
+            first = _profile.snapshot()
+            second = _profile.snapshot()
+            self.assertEqual(len(first['samples']), len(second['samples']))
+        samples = checked(_profile.stop()).samples
+        self.assertEqual(sum([sample.count for sample in samples]), 18_020)
+
+    def test_more_rows_than_there_was_space_for(self):
+        self.fill(270_000)
+        self.assertEqual(_profile.stats()['lost_table_full'], 0)
+        profile = _profile.stop()
+        self.assertGreater(len(profile['labels']), 250_000)
 
 
 class LimitTest(ProgramTest):

@@ -16,7 +16,6 @@ from collections import Counter
 from test import support
 
 import profile_sampling
-from profile_sampling._subscribing import batch as _batch
 
 from ..support.frozen import frozen_time
 from ..support.imports import modules_loaded_by
@@ -26,18 +25,6 @@ from ..support.subscribers import (
 from ..support.work import spin
 
 subscribe = profile_sampling.subscribe
-
-
-def new_leaves(batch, next_batch):
-    """Names of the leaves of the stacks that came with a batch, each once, as
-    an instruction that is specialized meanwhile is another frame; without
-    those of the thread that delivers, which may only begin now."""
-    stacks = [batch.rows.stack(node) for node in
-              range(batch.first['nodes'], next_batch.first['nodes'])]
-    return list(dict.fromkeys([
-        stack[0].function.qualname for stack in stacks
-        if stack and stack[-1].function.module
-        != 'profile_sampling._subscribing.delivery']))
 
 
 class BatchesTest(SubscriberTest):
@@ -57,44 +44,42 @@ class BatchesTest(SubscriberTest):
         self.assertEqual(found, {('first', 4000, 3000): 2,
                                  ('second', 6000, 5000): 1})
 
-    def test_columns_and_objects_agree(self):
-        recorder = self.record(lambda: (first(), second()))
-        [batch] = recorder.batches
-        for name, item in _batch.COLUMNS.items():
-            column = getattr(batch, name)
-            self.assertEqual(column.format, item, name)
-            self.assertEqual(len(column), len(batch), name)
-        sampled = [i for i, kind in enumerate(batch.kind) if kind == 0]
-        for i, sample in zip(sampled, batch, strict=True):
-            self.assertEqual(sample.time_ns, batch.time_ns[i])
-            self.assertEqual(sample.wall_ns, batch.wall_ns[i])
-            self.assertEqual(sample.stack,
-                             batch.rows.stack(batch.node[i]))
+    def test_moments_add_up_to_samples(self):
+        recorder, moments = Recorder(), Recorder()
+        with subscribe_manually(recorder), \
+                subscribe_manually(moments, times=65536):
+            for work in (first, second) * 20:
+                work()
+        sums = [Counter(), Counter()]
+        for found, samples in zip(sums, (recorder.samples, moments.samples)):
+            for sample in samples:
+                if sample.count:
+                    found[sample.key] += sample.wall_ns
+        self.assertEqual(*sums)
+        self.assertLess(len(recorder.samples), 10)
+        self.assertEqual(sum([s.count == 1 for s in moments.samples]), 40)
+        self.assertFalse([s for s in moments.samples if s.is_merged])
 
-    def test_rows_come_once(self):
+    def test_rows_have_the_same_numbers_in_all_batches(self):
         recorder = Recorder()
         with subscribe_manually(recorder) as subscription:
-            first()
-            subscription.flush()
-            first()
-            subscription.flush()
-            second()
-            subscription.flush()
-        one, two, three = recorder.batches[:3]
-        self.assertEqual(one.rows.serial, two.rows.serial)
-        self.assertEqual(new_leaves(one, two)[-2:],
-                         ['BatchesTest.test_rows_come_once', 'first'])
-        self.assertEqual(new_leaves(two, three),
-                         ['BatchesTest.test_rows_come_once', 'first'],
-                         'the two calls of first() stand on two lines')
-        self.assertGreater(len(three.rows.nodes), three.first['nodes'])
-        self.assertIs(one.rows, three.rows)
+            for work in first, second, first:
+                work()
+                subscription.flush()
+        one, two, three = [
+            {sample.key: sample.stack for sample in batch if sample.count}
+            for batch in recorder.batches[:3]]
+        self.assertTrue(one)
+        self.assertEqual(one, three)
+        self.assertTrue(one.keys().isdisjoint(two))
+        self.assertIs(recorder.batches[0].rows, recorder.batches[2].rows)
 
     def test_leaf(self):
         recorder = Recorder()
         with subscribe_manually(recorder, names=3):
-            first()
-        [sample] = [sample for sample in recorder.samples if sample.count]
+            for _ in range(5):      # the interpreter specializes it
+                first()
+        *_, sample = [sample for sample in recorder.samples if sample.count]
         self.assertEqual(sample.callee.name, '_profile.tick')
         self.assertEqual(sample.opname, 'CALL_BUILTIN_FAST')
         self.assertEqual(sample.gil_wait_ns, 0)
@@ -104,7 +89,8 @@ class BatchesTest(SubscriberTest):
 
     def test_samples_of_a_state_are_in_order(self):
         recorder = Recorder()
-        with subscribe(recorder, rate_hz=5000, batch_seconds=0.01):
+        with subscribe(recorder, rate_hz=5000, batch_seconds=0.01,
+                       moments=True):
             spin(0.2)
         own = [sample.time_ns for sample in recorder.samples
                if sample.thread.ident == threading.get_ident()
@@ -163,7 +149,7 @@ class NamesTest(SubscriberTest):
 
 
 class FullTest(SubscriberTest):
-    """A buffer that is full: merge, then drop the oldest, and say so."""
+    """A buffer that is full: what has no space is lost, and says so."""
 
     def test_samples_of_one_stack_are_merged(self):
         recorder = Recorder()
@@ -180,25 +166,32 @@ class FullTest(SubscriberTest):
 
     def test_what_is_lost_is_told(self):
         code = '\n'.join(['tick(1000, 1000)'] * 100)
-        # Nothing is delivered before the end, however slow this is.
-        self.addCleanup(sys.setswitchinterval, sys.getswitchinterval())
-        sys.setswitchinterval(60)
         recorder = Recorder()
         with subscribe_manually(recorder, max_events=16,
                                 batch_events=16) as subscription:
             exec(code)
         stats = subscription.stats()
-        lost = [r for r in recorder.records if r.kind == 'lost']
-        self.assertEqual(len(lost), 1)
-        self.assertEqual(recorder.records[0].kind, 'lost')
-        self.assertEqual(lost[0].count, stats['lost'])
-        self.assertEqual(recorder.wall_ns() + lost[0].wall_ns, 100_000)
-        self.assertGreater(recorder.wall_ns(), 3000)
-        self.assertEqual(stats['lost_wall_ns'], lost[0].wall_ns)
+        lost = [s for s in recorder.samples if s.state == 'lost']
+        self.assertEqual({s.thread.ident for s in lost},
+                         {threading.get_ident()})
+        self.assertEqual(recorder.wall_ns(), 100_000)
+        self.assertGreater(stats['lost'], 50)
+        self.assertEqual(stats['lost_wall_ns'],
+                         sum([s.wall_ns for s in lost]))
+
+    def test_too_many_moments_become_coarser(self):
+        recorder = Recorder()
+        with subscribe_manually(recorder, max_events=16,
+                                batch_events=16, times=16) as subscription:
+            for _ in range(100):
+                first()
+        self.assertEqual(recorder.wall_ns(), 300_000)
+        self.assertEqual(subscription.stats()['lost'], 0)
+        self.assertLessEqual(len(recorder.samples), 16)
+        self.assertGreater(len(recorder.samples), 1)
 
     def test_tables_begin_anew_when_they_are_full(self):
-        # More tasks than half of what the tables hold.  If the last time was
-        # more than a minute ago, they have begun anew before, at 2 MB.
+        # More tasks than half of what the tables hold, and than 2 MB.
         import asyncio
         recorder = Counter()
         serials = set()
@@ -218,7 +211,8 @@ class FullTest(SubscriberTest):
         with subscribe_manually(add, batch_seconds=0.01):
             asyncio.run(main())
         asyncio.set_event_loop_policy(None)     # as it was
-        self.assertIn(len(serials), (2, 3))
+        self.assertGreater(len(serials), 1)
+        self.assertLess(len(serials), 10)
         self.assertEqual([recorder[f'task {i}'] for i in range(100_000)],
                          [10] * 100_000)
 
@@ -353,7 +347,7 @@ class RecordsTest(SubscriberTest):
 
     def test_rates(self):
         recorder = Recorder()
-        with subscribe(recorder, rate_hz=100) as subscription:
+        with subscribe(recorder, rate_hz=100, moments=True) as subscription:
             self.assertEqual(subscription.rate_hz, 100)
             subscription.set_rate(5000)
             self.assertEqual(subscription.rate_hz, 5000)
@@ -362,7 +356,7 @@ class RecordsTest(SubscriberTest):
                 subscription.set_rate(0)
         self.assertEqual([record.count for record in recorder.records
                           if record.kind == 'rate'], [5000])
-        self.assertGreater(len(recorder.samples), 50)
+        self.assertGreater(len(recorder.samples), 30)
 
     def test_counters_come_with_each_batch(self):
         recorder = Recorder()

@@ -48,7 +48,7 @@ class SumsTest(SubscriberTest):
 
     def test_weights_sum_up_at_every_rate(self):
         recorders = {rate: Recorder() for rate in (2000, 500, 37)}
-        subscriptions = [subscribe(recorder, rate_hz=rate)
+        subscriptions = [subscribe(recorder, rate_hz=rate, moments=True)
                          for rate, recorder in recorders.items()]
         with running(lambda: spin(0.3), lambda: time.sleep(0.2)) as threads:
             spin(0.3)

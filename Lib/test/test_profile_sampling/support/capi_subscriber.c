@@ -8,116 +8,108 @@
 #include <string.h>
 #include <time.h>
 
-#define MAX_FUNCTIONS 100000
-#define MAX_FRAMES 100000
-#define MAX_NODES 100000
-#define MAX_STRINGS 100000
+#define MAX_NAMES 100000
 
 static const PySampling_API *api;
 static PySampling_Subscription *sub;
 static pthread_t drainer;
 static volatile int stop_draining;
 
-/* What the numbers in batches stand for. */
+/* Names by their numbers, which are those of strings. */
 static uint32_t serial;
-static char *strings[MAX_STRINGS];
-static PySampling_Function functions[MAX_FUNCTIONS];
-static PySampling_Frame frames[MAX_FRAMES];
-static PySampling_Node nodes[MAX_NODES];
+static char *names[MAX_NAMES];
 
-static uint64_t flat_wall_ns[MAX_FUNCTIONS];
-static uint64_t total_wall_ns, lost_wall_ns;
+static uint64_t flat_wall_ns[MAX_NAMES];
+static uint64_t total_wall_ns, lost_wall_ns, moments_wall_ns;
 static uint64_t gil_wait_ns, held_wall_ns;
-static uint64_t holder_wall_ns[MAX_FUNCTIONS];
+static uint64_t holder_wall_ns[MAX_NAMES];
 static uint64_t task_ns, delay_ns, class_waits_ns, running_ns, num_lives;
-static uint64_t class_running_ns[MAX_FUNCTIONS], finished;
+static uint64_t class_running_ns[MAX_NAMES], finished;
 static unsigned long num_samples, num_batches, num_errors;
 static unsigned long num_task_labels;
 
 #define ROW(KIND, FIELD, I) PySampling_ROW(PySampling_##KIND, FIELD, (I))
 
 static void
-keep_rows(const PySampling_Batch *batch)
+keep_names(const PySampling_Batch *batch)
 {
     if (batch->serial != serial) {
+        num_errors += serial != 0;      // no test has so many rows
         serial = batch->serial;
-        num_errors += batch->strings.first != 0;
     }
     for (uint32_t i = 0; i < batch->strings.num; i++) {
         const PySampling_String *s = ROW(String, batch->strings, i);
-        char *copy = malloc(s->size + 1);
-        memcpy(copy, s->utf8, s->size);
-        copy[s->size] = '\0';
-        strings[batch->strings.first + i] = copy;
-    }
-    for (uint32_t i = 0; i < batch->functions.num; i++) {
-        functions[batch->functions.first + i] =
-            *ROW(Function, batch->functions, i);
-    }
-    for (uint32_t i = 0; i < batch->changed_functions.num; i++) {
-        functions[batch->changed_function_rows[i]] =
-            *ROW(Function, batch->changed_functions, i);
-    }
-    for (uint32_t i = 0; i < batch->frames.num; i++) {
-        frames[batch->frames.first + i] = *ROW(Frame, batch->frames, i);
-    }
-    for (uint32_t i = 0; i < batch->nodes.num; i++) {
-        nodes[batch->nodes.first + i] = *ROW(Node, batch->nodes, i);
+        uint32_t number = batch->strings.numbers[i];
+        if (names[number] == NULL) {
+            names[number] = malloc(s->size + 1);
+            memcpy(names[number], s->utf8, s->size);
+            names[number][s->size] = '\0';
+        }
+        num_errors += strlen(names[number]) != s->size
+                      || memcmp(names[number], s->utf8, s->size) != 0;
     }
 }
 
-/* The function of the innermost Python frame; MAX_FUNCTIONS: none. */
 static uint32_t
-python_function(uint32_t node)
+name_of(const PySampling_Batch *batch, uint32_t function)
 {
-    while (node != 0
-           && functions[frames[nodes[node].frame].function].kind != 0)
-    {
-        node = nodes[node].parent;
+    return batch->strings.numbers[
+        ROW(Function, batch->functions, function)->qualname];
+}
+
+/* The name of the innermost Python frame; MAX_NAMES: none. */
+static uint32_t
+python_name(const PySampling_Batch *batch, uint32_t at)
+{
+    while (at != 0) {
+        const PySampling_Node *node = ROW(Node, batch->nodes, at);
+        uint32_t function = ROW(Frame, batch->frames, node->frame)->function;
+        if (ROW(Function, batch->functions, function)->kind == 0) {
+            return name_of(batch, function);
+        }
+        num_errors += node->parent >= at;   // parents come first
+        at = node->parent;
     }
-    return node != 0 ? frames[nodes[node].frame].function : MAX_FUNCTIONS;
+    return MAX_NAMES;
 }
 
 static void
-add_holder(const PySampling_Record *record)
+add_holder(const PySampling_Batch *batch, const PySampling_Sample *sample)
 {
-    if (record->state == PySampling_STATE_GIL_WAIT) {
-        gil_wait_ns += record->wall_ns;
+    if (sample->state == PySampling_STATE_GIL_WAIT) {
+        gil_wait_ns += sample->wall_ns;
     }
-    if (record->holder_node == 0) {
+    if (sample->holder_node == 0) {
         return;
     }
-    held_wall_ns += record->wall_ns;
-    num_errors += record->state != PySampling_STATE_GIL_WAIT;
-    uint32_t function = python_function(record->holder_node);
-    if (function != MAX_FUNCTIONS) {
-        holder_wall_ns[function] += record->wall_ns;
+    held_wall_ns += sample->wall_ns;
+    num_errors += sample->state != PySampling_STATE_GIL_WAIT;
+    uint32_t name = python_name(batch, sample->holder_node);
+    if (name != MAX_NAMES) {
+        holder_wall_ns[name] += sample->wall_ns;
     }
 }
 
-/* A record as an extension would know it that was compiled when it had fewer
+/* A sample as an extension would know it that was compiled when it had fewer
    fields. */
 typedef struct {
-    uint64_t time_ns;
     uint32_t node;
-} ShortRecord;
+    uint32_t thread;
+} ShortSample;
 
-/* Counters are whole in each batch. */
 static void
-keep_tasks(const PySampling_Batch *batch)
+add_tasks(const PySampling_Batch *batch)
 {
     for (uint32_t i = 0; i < batch->labels.num; i++) {
         const PySampling_Label *label = ROW(Label, batch->labels, i);
-        num_task_labels += label->task_function != PySampling_NO_FUNCTION
-                           && !label->is_work;
-        num_errors += label->task_function != PySampling_NO_FUNCTION
-                      && label->key != PySampling_NO_STRING;
+        int has_class = label->task_class != PySampling_NO_CLASS;
+        num_task_labels += has_class && !label->is_work;
+        num_errors += has_class && label->key != PySampling_NO_STRING;
     }
-    class_waits_ns = running_ns = finished = num_lives = 0;
     for (uint32_t i = 0; i < batch->task_classes.num; i++) {
         const PySampling_TaskClass *c =
             ROW(TaskClass, batch->task_classes, i);
-        class_running_ns[c->function] = c->running_ns;
+        class_running_ns[name_of(batch, c->function)] += c->running_ns;
         running_ns += c->running_ns;
         class_waits_ns += c->awaiting_ns + c->loop_wait_ns;
         finished += c->finished;
@@ -128,38 +120,48 @@ keep_tasks(const PySampling_Batch *batch)
 }
 
 static void
+add_sample(const PySampling_Batch *batch, const PySampling_Sample *sample)
+{
+    num_errors += sample->thread >= batch->threads.num
+                  || sample->labels >= batch->labels.num;
+    num_errors += sample->task_ns != 0
+                  && sample->state != PySampling_STATE_AWAITING
+                  && sample->state != PySampling_STATE_LOOP_WAIT;
+    num_samples += sample->count;
+    task_ns += sample->task_ns;
+    delay_ns += sample->delay_ns;
+    total_wall_ns += sample->wall_ns;
+    if (sample->state == PySampling_STATE_LOST) {
+        lost_wall_ns += sample->wall_ns;
+    }
+    uint32_t name = python_name(batch, sample->node);
+    if (name != MAX_NAMES) {
+        flat_wall_ns[name] += sample->wall_ns;
+    }
+    add_holder(batch, sample);
+}
+
+static void
 add(const PySampling_Batch *batch)
 {
-    keep_rows(batch);
-    keep_tasks(batch);
+    keep_names(batch);
+    add_tasks(batch);
     num_batches++;
-    num_errors += !PySampling_HAS(batch->records.stride, PySampling_Record,
-                                  holder_node);
-    for (uint32_t i = 0; i < batch->records.num; i++) {
-        const PySampling_Record *record = ROW(Record, batch->records, i);
-        num_errors += PySampling_ROW(ShortRecord, batch->records, i)->node
-                      != record->node;
-        if (record->kind == PySampling_LOST) {
-            lost_wall_ns += record->wall_ns;
-        }
-        if (record->kind == PySampling_TASK) {
-            task_ns += record->wall_ns;
-            num_errors += record->state != PySampling_STATE_AWAITING
-                          && record->state != PySampling_STATE_LOOP_WAIT;
-        }
-        if (record->kind == PySampling_DELAY) {
-            delay_ns += record->wall_ns;
-        }
-        if (record->kind != PySampling_SAMPLE) {
-            continue;
-        }
-        num_samples += record->count;
-        total_wall_ns += record->wall_ns;
-        uint32_t function = python_function(record->node);
-        if (function != MAX_FUNCTIONS) {
-            flat_wall_ns[function] += record->wall_ns;
-        }
-        add_holder(record);
+    num_errors += !PySampling_HAS(batch->samples.stride, PySampling_Sample,
+                                  time_ns);
+    for (uint32_t i = 0; i < batch->samples.num; i++) {
+        const PySampling_Sample *sample = ROW(Sample, batch->samples, i);
+        num_errors += PySampling_ROW(ShortSample, batch->samples, i)->thread
+                      != sample->thread;
+        add_sample(batch, sample);
+    }
+    for (uint32_t i = 0; i < batch->moments.num; i++) {
+        const PySampling_Moment *moment = ROW(Moment, batch->moments, i);
+        moments_wall_ns += moment->wall_ns;
+        num_errors += moment->sample >= batch->samples.num
+                      || moment->time_ns
+                         > ROW(Sample, batch->samples,
+                               moment->sample)->time_ns;
     }
 }
 
@@ -193,13 +195,18 @@ start(PyObject *module, PyObject *args)
     PySampling_Options options = PySampling_OPTIONS_INIT;
     unsigned long long flags = 0;
     if (!PyArg_ParseTuple(args, "iI|K", &options.rate_hz,
-                          &options.max_records, &flags))
+                          &options.max_samples, &flags))
     {
         return NULL;
     }
     options.flags = flags;
     options.interpreter_id = 0;
-    total_wall_ns = lost_wall_ns = 0;
+    total_wall_ns = lost_wall_ns = moments_wall_ns = 0;
+    serial = 0;
+    for (int i = 0; i < MAX_NAMES; i++) {
+        free(names[i]);
+        names[i] = NULL;
+    }
     num_samples = num_batches = num_errors = 0;
     gil_wait_ns = held_wall_ns = 0;
     task_ns = delay_ns = class_waits_ns = running_ns = 0;
@@ -261,12 +268,11 @@ static PyObject *
 by_name(const uint64_t *wall_ns)
 {
     PyObject *dict = PyDict_New();
-    for (uint32_t i = 0; dict != NULL && i < MAX_FUNCTIONS; i++) {
+    for (uint32_t i = 0; dict != NULL && i < MAX_NAMES; i++) {
         if (wall_ns[i] != 0) {
             PyObject *ns = PyLong_FromUnsignedLongLong(wall_ns[i]);
             if (ns == NULL
-                || PyDict_SetItemString(dict, strings[functions[i].qualname],
-                                        ns) < 0)
+                || PyDict_SetItemString(dict, names[i], ns) < 0)
             {
                 Py_CLEAR(dict);
             }
@@ -297,8 +303,9 @@ stop(PyObject *module, PyObject *ignored)
         return NULL;
     }
     return Py_BuildValue(
-        "({s:K,s:K,s:k,s:k,s:K,s:K,s:k}NN)",
+        "({s:K,s:K,s:K,s:k,s:k,s:K,s:K,s:k}NN)",
         "wall_ns", total_wall_ns, "lost_wall_ns", lost_wall_ns,
+        "moments_wall_ns", moments_wall_ns,
         "samples", num_samples, "batches", num_batches,
         "gil_wait_ns", gil_wait_ns, "held_wall_ns", held_wall_ns,
         "errors", num_errors, flat, held);
@@ -347,9 +354,10 @@ static const struct {
     {"DEPTH_FRAMES", OFFSET(depth_frames)},
     {"NAMES", OFFSET(names)},
     {"INTERPRETER_ID", OFFSET(interpreter_id)},
-    {"MAX_RECORDS", OFFSET(max_records)},
+    {"MAX_SAMPLES", OFFSET(max_samples)},
     {"FLAGS", OFFSET(flags)},
     {"WITH_TASKS", PySampling_WITH_TASKS},
+    {"WITH_MOMENTS", PySampling_WITH_MOMENTS},
     {NULL, 0}
 };
 
@@ -360,7 +368,7 @@ PyInit_capi_subscriber(void)
     if (api == NULL) {
         return NULL;
     }
-    if (api->version < 1
+    if (api->version < 2
         || !PySampling_HAS(api->size, PySampling_API, free))
     {
         PyErr_SetString(PyExc_ImportError, "another version of the C API");

@@ -376,6 +376,6 @@ class SubscribedTest(SubscriberTest):
                 for row in classes.values()))
         self.assertGreater(sum(record.wall_ns for batch in batches
                                for record in batch.delays()), 0)
-        of_work = [task.is_work for batch in batches[-1:]
-                   for task in batch.rows.tasks.values()]
-        self.assertEqual(set(of_work), {True, False})
+        of_work = {is_work for *_, function, is_work
+                   in batches[-1].rows.labels.values() if function is not None}
+        self.assertEqual(of_work, {True, False})
