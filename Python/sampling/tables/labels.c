@@ -50,9 +50,10 @@ hash_label_row(const struct _sampling_label_row *row)
 
 DEFINE_INDEX(label, row == 0)           // row 0 is the empty set
 
+/* NO_ROW: there is none. */
 static uint32_t
-find_or_add_label(struct _sampling_tables *tables,
-                  struct _sampling_label_row key)
+find_label(const struct _sampling_tables *tables,
+           struct _sampling_label_row key)
 {
     uint32_t hash = hash_label_row(&key);
     FOR_CANDIDATES(tables->label_index, hash, row) {
@@ -66,6 +67,17 @@ find_or_add_label(struct _sampling_tables *tables,
             return row;
         }
     }
+    return NO_ROW;
+}
+
+static uint32_t
+find_or_add_label(struct _sampling_tables *tables,
+                  struct _sampling_label_row key)
+{
+    uint32_t found = find_label(tables, key);
+    if (found != NO_ROW) {
+        return found;
+    }
     int is_task = key.key == _PySampling_NO_STRING;
     uint32_t limit = is_task
         ? _PySampling_MAX_TASKS : _PySampling_MAX_LABEL_SETS;
@@ -78,7 +90,8 @@ find_or_add_label(struct _sampling_tables *tables,
     }
     uint32_t row = add_label_row(tables, key);
     tables->num_tasks += is_task;
-    index_put(&tables->label_index, hash, row);
+    tables->num_task_ids += key.task_id != 0;
+    index_put(&tables->label_index, hash_label_row(&key), row);
     return row;
 }
 
@@ -186,6 +199,14 @@ row_of_set(struct _sampling_tables *tables, _PySampling_LabelSet *set)
 
 /* Tasks. */
 
+/* Tasks come without end in a server: the first have rows of their own, then
+   all that run the same share one, but for the names that the program gives. */
+static int
+may_tell_apart(const struct _sampling_tables *tables)
+{
+    return tables->num_task_ids < _PySampling_MAX_TASK_IDS;
+}
+
 /* asyncio keeps the number of a task that nobody has named, and makes a str
    of it when asked. */
 static uint32_t
@@ -197,7 +218,9 @@ intern_task_name(struct _sampling_tables *tables, PyObject *name)
     char text[sizeof(TASK_NAME_FORMAT) + 20];
     int size = snprintf(text, sizeof(text), TASK_NAME_FORMAT,
                         PyLong_AsLongLong(name));
-    return _PySampling_InternBytes(tables, text, (uint32_t)size);
+    return may_tell_apart(tables)
+        ? _PySampling_InternBytes(tables, text, (uint32_t)size)
+        : _PySampling_FindBytes(tables, text, (uint32_t)size);
 }
 
 static PyObject *
@@ -237,13 +260,17 @@ static uint32_t
 add_task(struct _sampling_tables *tables, uint32_t labels,
          struct _sampling_work task, int is_work)
 {
-    uint32_t row = find_or_add_label(tables, (struct _sampling_label_row){
+    struct _sampling_label_row key = {
         .parent = labels,
         .key = _PySampling_NO_STRING,
         .value = task.name,
         .coroutine = task.coroutine,
         .is_work = (uint32_t)is_work,
-        .task_id = task.task_id});
+        .task_id = task.task_id};
+    if (!may_tell_apart(tables) && find_label(tables, key) == NO_ROW) {
+        key.task_id = 0;
+    }
+    uint32_t row = find_or_add_label(tables, key);
     if (row == NO_ROW) {
         _PySampling_COUNT(lost_tasks, 1);
         return labels;

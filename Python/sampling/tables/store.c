@@ -100,18 +100,28 @@ _PySampling_FreeTexts(struct _sampling_tables *tables)
 }
 
 uint32_t
-_PySampling_InternBytes(struct _sampling_tables *tables, const char *bytes,
-                        uint32_t size)
+_PySampling_FindBytes(const struct _sampling_tables *tables,
+                      const char *bytes, uint32_t size)
 {
     uint32_t hash = hash_bytes(bytes, size);
     FOR_CANDIDATES(tables->string_index, hash, row) {
-        const struct _sampling_string_row *s =
-            AT(tables, string, row);
+        const struct _sampling_string_row *s = AT(tables, string, row);
         if (s->hash == hash && s->size == size
             && memcmp(s->bytes, bytes, size) == 0)
         {
             return row;
         }
+    }
+    return NO_ROW;
+}
+
+uint32_t
+_PySampling_InternBytes(struct _sampling_tables *tables, const char *bytes,
+                        uint32_t size)
+{
+    uint32_t found = _PySampling_FindBytes(tables, bytes, size);
+    if (found != NO_ROW) {
+        return found;
     }
     if (!RESERVE(tables, strings) || !reserve_string_index(tables)) {
         return NO_ROW;
@@ -120,6 +130,7 @@ _PySampling_InternBytes(struct _sampling_tables *tables, const char *bytes,
     if (kept == NULL) {
         return NO_ROW;
     }
+    uint32_t hash = hash_bytes(bytes, size);
     uint32_t row = add_string_row(tables, (struct _sampling_string_row){
         kept, size, hash, _PySampling_NO_STRING});
     index_put(&tables->string_index, hash, row);

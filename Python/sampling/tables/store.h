@@ -153,6 +153,10 @@ index_remove(struct _sampling_index *index, uint32_t hash, uint32_t row)
 /* --- Strings.  NO_ROW: the limit is reached. */
 
 extern void _PySampling_FreeTexts(struct _sampling_tables *tables);
+// NO_ROW: it is not there.
+extern uint32_t
+_PySampling_FindBytes(const struct _sampling_tables *tables,
+                      const char *bytes, uint32_t size);
 extern uint32_t _PySampling_InternBytes(struct _sampling_tables *tables,
                                         const char *bytes, uint32_t size);
 // Of a str; NO_ROW for anything else.

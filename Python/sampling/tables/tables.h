@@ -25,6 +25,7 @@
    labelled as lost, or belong to no task. */
 #define _PySampling_MAX_LABEL_SETS 262144
 #define _PySampling_MAX_TASKS 131072
+#define _PySampling_MAX_TASK_IDS 256    // and of these, with an id
 
 /* Functions that tasks run; further ones share a row. */
 #define _PySampling_MAX_COROUTINES 1024
@@ -202,6 +203,7 @@ struct _sampling_tables {
     uint32_t lost_node;         // the stack "[lost]"
     uint32_t lost_labels;       // the labels of samples whose own are lost
     uint32_t num_tasks;         // of the rows of labels
+    uint32_t num_task_ids;      // of these
     int references;             // atomic
     unsigned int serial;        // no two tables of a process share one
     unsigned int code_version;  // changes when a sampled code object dies

@@ -72,6 +72,27 @@ class TasksTest(LabelTest):
              if row.task_name in ('one', 'ten') and row.wall_ns},
             dict(zip(ids, ('one', 'ten'))))
 
+    def test_tasks_without_end(self):
+        async def request():
+            tick(10, 10)
+
+        async def main():
+            for i in range(1000):
+                await asyncio.create_task(request())
+            await asyncio.create_task(request(), name='the last')
+
+        with manual() as session:
+            asyncio.run(main())
+        task_class = f'{__name__}.{request.__qualname__}'
+        named = Counter()
+        for row in session.profile.samples:
+            if row.state == 'running' and row.task_class == task_class:
+                named[row.task_name] += row.wall_ns
+        self.assertEqual(sum(named.values()), 10_010)
+        self.assertEqual(named['the last'], 10)
+        self.assertLess(len(named), 300, 'the others have a row in common')
+        self.assertGreater(named[None], 7000)
+
     def test_inheritance(self):
         async def child(ns):
             tick(ns, 0)
