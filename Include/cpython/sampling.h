@@ -119,13 +119,13 @@ typedef struct {
     uint32_t holder_node;       // where it was: Python functions at their
                                 // lines, and the C function that the innermost
                                 // calls; 0: it is no such wait
+    uint64_t time_ns;           // monotonic: of the last record
     uint64_t count;             // samples that it stands for
     uint64_t cpu_ns;
     uint64_t wall_ns;
     uint64_t task_ns;           // of tasks' lives while they wait
     uint64_t delay_ns;          // tasks waited for their loop because of this:
                                 // a proportion, not a time
-    uint64_t time_ns;           // monotonic: of the last record
 } PySampling_Sample;
 
 #define PySampling_NO_THREAD UINT32_MAX

@@ -25,7 +25,7 @@
 /* What the thread did for a while: a sample at a moment stands for as much
    time around it. */
 struct stretch {
-    struct _sampling_record record;
+    _PySampling_Record record;
     uint64_t from_ns;           // from_ns == until_ns: a sample
     uint64_t until_ns;
     uint64_t span_ns;
@@ -44,10 +44,11 @@ static void
 charge(const struct stretch *stretch, uint64_t ns)
 {
     if (ns != 0) {
-        struct _sampling_record record = stretch->record;
-        record.count = record.cpu_ns = 0;
-        record.wall_ns = ns;
-        _PySampling_EmitDelay(&record);
+        _PySampling_EmitOfProgram(&(_PySampling_Record){
+            .key = stretch->record.key,
+            .values.delay_ns = ns,
+            .time_ns = _PySampling_WallNow(),
+        });
     }
 }
 
@@ -92,7 +93,7 @@ static void
 saw(_PySampling_Thread *thread, const struct stretch *stretch)
 {
     if (!thread->ran_tasks || thread->excluded
-        || stretch->record.node == _PySampling_NO_NODE)
+        || stretch->record.key.node == _PySampling_NO_NODE)
     {
         return;
     }
@@ -111,7 +112,7 @@ saw(_PySampling_Thread *thread, const struct stretch *stretch)
 
 void
 _PySampling_DelaysSawSample(_PySampling_Thread *thread,
-                            const struct _sampling_record *record,
+                            const _PySampling_Record *record,
                             uint64_t span_ns)
 {
     saw(thread, &(struct stretch){
@@ -120,7 +121,7 @@ _PySampling_DelaysSawSample(_PySampling_Thread *thread,
 
 void
 _PySampling_DelaysSawInterval(_PySampling_Thread *thread,
-                              const struct _sampling_record *record,
+                              const _PySampling_Record *record,
                               uint64_t from_ns, uint64_t until_ns)
 {
     saw(thread, &(struct stretch){

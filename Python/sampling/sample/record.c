@@ -35,19 +35,21 @@ struct place {
     struct _sampling_holder holder;
 };
 
-static struct _sampling_record
+static _PySampling_Record
 record_of(const struct place *place, _PySampling_State state, uint64_t count,
           uint64_t time_ns)
 {
-    return (struct _sampling_record){
+    return (_PySampling_Record){
+        .key = {
+            .node = place->node,
+            .thread = place->thread->thread_index,
+            .labels = place->labels,
+            .state = state,
+            .holder_thread = place->holder.thread,
+            .holder_node = place->holder.node,
+        },
+        .values.count = count,
         .time_ns = time_ns,
-        .node = place->node,
-        .thread = place->thread->thread_index,
-        .labels = place->labels,
-        .state = state,
-        .count = count,
-        .holder_thread = place->holder.thread,
-        .holder_node = place->holder.node,
     };
 }
 
@@ -57,7 +59,7 @@ static void
 record_share(const struct place *place, _PySampling_State state,
              uint64_t count, uint64_t time_ns, struct _sampling_time span)
 {
-    struct _sampling_record record = record_of(place, state, count, time_ns);
+    _PySampling_Record record = record_of(place, state, count, time_ns);
     if (span.wall_ns <= _PySampling_PeriodNow()
         || state == _PySampling_RUNNING)
     {
@@ -77,10 +79,10 @@ static void
 record_weighed(const struct place *place, _PySampling_State state,
                struct _sampling_time weight)
 {
-    struct _sampling_record record =
+    _PySampling_Record record =
         record_of(place, state, 0, place->thread->account.wall_ns);
-    record.wall_ns = weight.wall_ns;
-    record.cpu_ns = weight.cpu_ns;
+    record.values.wall_ns = weight.wall_ns;
+    record.values.cpu_ns = weight.cpu_ns;
     _PySampling_Emit(place->thread, &record);
 }
 
@@ -470,7 +472,7 @@ _PySampling_RecordCustom(PyThreadState *tstate, _PySampling_Thread *thread,
         .node = _PySampling_CallerNode(tstate, thread),
         .labels = _PySampling_LabelsWith(tables, tstate, pairs),
     };
-    struct _sampling_record record = record_of(
+    _PySampling_Record record = record_of(
         &place, _PySampling_CUSTOM, count, _PySampling_WallNow());
     _PySampling_Emit(thread, &record);
     _PySampling_CloseTables();
@@ -493,10 +495,10 @@ _PySampling_RecordLost(_PySampling_Thread *thread, uint64_t now_ns)
         .thread = thread,
         .node = STATE->tables->lost_node,
     };
-    struct _sampling_record record =
+    _PySampling_Record record =
         record_of(&place, _PySampling_LOST, 0, now_ns);
-    record.wall_ns = lost.wall_ns;
+    record.values.wall_ns = lost.wall_ns;
     _PySampling_Emit(thread, &record);
-    _PySampling_COUNT(lost_wall_ns, record.wall_ns);
+    _PySampling_COUNT(lost_wall_ns, record.values.wall_ns);
     _PySampling_COUNT(lost_threads, 1);
 }

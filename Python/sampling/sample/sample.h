@@ -139,7 +139,7 @@ extern void _PySampling_RecordExclude(_PySampling_Thread *thread,
 
 // sample/weights.c.  Lock: tables_mutex.
 struct _sampling_pending {
-    struct _sampling_record record;  // without weights
+    _PySampling_Record record;      // without weights
     struct _sampling_time span;     // what its ticks stand for
 };
 extern void _PySampling_Weigh(_PySampling_Thread *thread,
@@ -173,11 +173,11 @@ _PySampling_HolderAt(_PySampling_Thread *thread, uint64_t tick);
 // The thread did this at a moment that stands for `span_ns`, or for a while.
 extern void
 _PySampling_DelaysSawSample(_PySampling_Thread *thread,
-                            const struct _sampling_record *record,
+                            const _PySampling_Record *record,
                             uint64_t span_ns);
 extern void
 _PySampling_DelaysSawInterval(_PySampling_Thread *thread,
-                              const struct _sampling_record *record,
+                              const _PySampling_Record *record,
                               uint64_t from_ns, uint64_t until_ns);
 // A task has waited for its loop, unseen, since that moment.
 extern void _PySampling_DelaysCharge(_PySampling_Thread *thread,

@@ -44,12 +44,12 @@ struct _sampling_window {
 };
 
 /* The record, with its weight. */
-static struct _sampling_record
+static _PySampling_Record
 weighed(const struct _sampling_pending *sample, struct _sampling_time weight)
 {
-    struct _sampling_record record = sample->record;
-    record.wall_ns = weight.wall_ns;
-    record.cpu_ns = weight.cpu_ns;
+    _PySampling_Record record = sample->record;
+    record.values.wall_ns = weight.wall_ns;
+    record.values.cpu_ns = weight.cpu_ns;
     return record;
 }
 
@@ -75,24 +75,24 @@ emit_weighed(struct _sampling_window *w,
              struct _sampling_time weight)
 {
     // What waits is the program's, whatever the thread does by now.
-    struct _sampling_record record = weighed(sample, weight);
-    uint64_t wait_ns = record.state == _PySampling_RUNNING
-                       || record.state == _PySampling_GC
+    _PySampling_Record record = weighed(sample, weight);
+    uint64_t wait_ns = record.key.state == _PySampling_RUNNING
+                       || record.key.state == _PySampling_GC
         ? take_cpu_wait(w, weight) : 0;
     if (wait_ns != 0) {
-        struct _sampling_record wait = record;
-        wait.state = _PySampling_CPU_WAIT;
-        wait.node = _PySampling_TablesPseudoChild(
-            STATE->tables, record.node, _PySampling_PSEUDO_CPU_WAIT, 0);
-        wait.wall_ns = wait_ns;
-        wait.cpu_ns = 0;
-        record.wall_ns -= wait_ns;
+        _PySampling_Record wait = record;
+        wait.key.state = _PySampling_CPU_WAIT;
+        wait.key.node = _PySampling_TablesPseudoChild(
+            STATE->tables, record.key.node, _PySampling_PSEUDO_CPU_WAIT, 0);
+        wait.values.wall_ns = wait_ns;
+        wait.values.cpu_ns = 0;
+        record.values.wall_ns -= wait_ns;
         // It is one sample, of what ran: a thread that waits for a CPU cannot
         // be captured.
-        wait.count = 0;
+        wait.values.count = 0;
         _PySampling_EmitOfProgram(&wait);
     }
-    if (record.count != 0 || record.wall_ns != 0 || record.cpu_ns != 0) {
+    if (record.values.count != 0 || record.values.wall_ns != 0 || record.values.cpu_ns != 0) {
         _PySampling_EmitOfProgram(&record);
     }
 }
@@ -109,7 +109,7 @@ emit_oldest(struct _sampling_window *w, int all)
         .cpu_ns = _PySampling_PartOf(w->time.cpu_ns, oldest->span.cpu_ns,
                                      w->span.cpu_ns),
     };
-    if (oldest->record.state == _PySampling_NATIVE && !(all && w->num == 1)) {
+    if (oldest->record.key.state == _PySampling_NATIVE && !(all && w->num == 1)) {
         // It was on a CPU all the while: the others share what that leaves.
         weight.wall_ns = Py_MIN(weight.cpu_ns, w->time.wall_ns);
     }
@@ -134,7 +134,7 @@ _PySampling_Weigh(_PySampling_Thread *thread,
     struct _sampling_window *w = thread->window;
     if (w == NULL || thread->excluded) {
         struct _sampling_pending none = {0};
-        struct _sampling_record record =
+        _PySampling_Record record =
             weighed(sample != NULL ? sample : &none, time);
         if (thread->excluded) {
             _PySampling_Emit(thread, &record);

@@ -17,33 +17,8 @@
     for (struct _sampling_sink *SINK = STATE->sinks; SINK != NULL; \
          SINK = SINK->next)
 
-/* Of threads: all get it.  Of tasks: who asked for it, at the moment. */
-static void
-emit(const struct _sampling_record *record, struct _sampling_values values,
-     int is_of_task)
-{
-    int is_lost = 0;
-    FOR_SINKS(sink) {
-        if (!is_of_task || sink->gets_tasks) {
-            uint64_t lost = sink->stats.lost;
-            _PySampling_SinkAdd(sink, record, &values);
-            is_lost |= sink->stats.lost != lost && !sink->is_subscription;
-        }
-    }
-    if (STATE->num_profiles > 0) {
-        _PySampling_COUNT(samples, values.count);
-    }
-    if (is_lost) {
-        _PySampling_COUNT(lost_table_full, values.count);
-        _PySampling_COUNT(lost_wall_ns, values.wall_ns);
-        _PySampling_COUNT(lost_cpu_ns, values.cpu_ns);
-        _PySampling_COUNT(lost_task_ns, values.task_ns);
-    }
-}
-
 void
-_PySampling_Emit(_PySampling_Thread *thread,
-                 const struct _sampling_record *record)
+_PySampling_Emit(_PySampling_Thread *thread, const _PySampling_Record *record)
 {
     // A thread of another GIL may record what is lost.
     int excluded = _Py_atomic_load_int_relaxed(&thread->excluded);
@@ -51,42 +26,30 @@ _PySampling_Emit(_PySampling_Thread *thread,
         _PySampling_EmitOfProgram(record);
     }
     else if (excluded == _PySampling_EXCLUDED) {
-        _PySampling_COUNT(subscribers_wall_ns, record->wall_ns);
-        _PySampling_COUNT(subscribers_cpu_ns, record->cpu_ns);
+        _PySampling_COUNT(subscribers_wall_ns, record->values.wall_ns);
+        _PySampling_COUNT(subscribers_cpu_ns, record->values.cpu_ns);
     }
 }
 
 void
-_PySampling_EmitOfProgram(const struct _sampling_record *record)
+_PySampling_EmitOfProgram(const _PySampling_Record *record)
 {
-    emit(record, (struct _sampling_values){
-        .count = record->count,
-        .cpu_ns = record->cpu_ns,
-        .wall_ns = record->wall_ns,
-    }, 0);
-}
-
-/* The caller knows no moment. */
-static void
-emit_of_task(const struct _sampling_record *record,
-             struct _sampling_values values)
-{
-    struct _sampling_record at_once = *record;
-    at_once.time_ns = _PySampling_WallNow();
-    emit(&at_once, values, 1);
-}
-
-void
-_PySampling_EmitOfTask(const struct _sampling_record *record)
-{
-    emit_of_task(record, (struct _sampling_values){.task_ns = record->wall_ns});
-}
-
-void
-_PySampling_EmitDelay(const struct _sampling_record *record)
-{
-    emit_of_task(record,
-                 (struct _sampling_values){.delay_ns = record->wall_ns});
+    const struct _sampling_values *values = &record->values;
+    int is_lost = 0;
+    FOR_SINKS(sink) {
+        uint64_t lost = sink->stats.lost;
+        _PySampling_SinkAdd(sink, record);
+        is_lost |= sink->stats.lost != lost && !sink->is_subscription;
+    }
+    if (STATE->num_profiles > 0) {
+        _PySampling_COUNT(samples, values->count);
+    }
+    if (is_lost) {
+        _PySampling_COUNT(lost_table_full, values->count);
+        _PySampling_COUNT(lost_wall_ns, values->wall_ns);
+        _PySampling_COUNT(lost_cpu_ns, values->cpu_ns);
+        _PySampling_COUNT(lost_task_ns, values->task_ns);
+    }
 }
 
 void

@@ -156,21 +156,15 @@ wake_if_due(struct _sampling_sink *sink)
 
 void
 _PySampling_SinkAdd(struct _sampling_sink *sink,
-                    const struct _sampling_record *record,
-                    const struct _sampling_values *values)
+                    const _PySampling_Record *record)
 {
-    if (!wants(sink, record->thread, record->labels)) {
+    const struct _sampling_values *values = &record->values;
+    if ((!sink->gets_tasks && !_PySampling_IsOfThreads(values))
+        || !wants(sink, record->key.thread, record->key.labels))
+    {
         return;
     }
-    int is_kept = _PySampling_RowsAdd(
-        sink->rows, (struct _sampling_key){
-            .node = record->node,
-            .thread = record->thread,
-            .labels = record->labels,
-            .state = record->state,
-            .holder_thread = record->holder_thread,
-            .holder_node = record->holder_node,
-        }, values, record->time_ns);
+    int is_kept = _PySampling_RowsAdd(sink->rows, record);
     sink->stats.samples++;
     sink->stats.wall_ns += values->wall_ns;
     sink->stats.cpu_ns += values->cpu_ns;

@@ -22,22 +22,6 @@
 // Of a session or a block that keeps them.
 #define _PySampling_MAX_MOMENTS (1 << 18)
 
-/* A record of time. */
-struct _sampling_record {
-    uint64_t time_ns;           // monotonic: of its last tick, or when the
-                                // interval that it weighs ended
-    uint32_t node;
-    uint32_t thread;
-    uint32_t labels;
-    uint32_t state;             // _PySampling_State
-    uint64_t count;
-    uint64_t cpu_ns;
-    uint64_t wall_ns;
-    // As in struct _sampling_key.
-    uint32_t holder_thread;
-    uint32_t holder_node;
-};
-
 /* --- Sinks (sinks/sink.c). */
 
 typedef struct {
@@ -124,8 +108,7 @@ extern int _PySampling_SinkReady(struct _sampling_sink *sink);
 extern void _PySampling_SinkLink(struct _sampling_sink *sink);
 extern void _PySampling_SinkUnlink(struct _sampling_sink *sink);
 extern void _PySampling_SinkAdd(struct _sampling_sink *sink,
-                                const struct _sampling_record *record,
-                                const struct _sampling_values *values);
+                                const _PySampling_Record *record);
 extern void _PySampling_SinkAddEvent(struct _sampling_sink *sink,
                                      const PySampling_Event *event);
 // What it has got is taken, or waits to be; it goes on with empty rows in the
@@ -162,14 +145,9 @@ extern size_t _PySampling_FilterBytes(const struct _sampling_filter *filter);
 // A sample.  The first one asks whether the thread serves a subscriber; the
 // second one knows that it does not.
 extern void _PySampling_Emit(_PySampling_Thread *thread,
-                             const struct _sampling_record *record);
+                             const _PySampling_Record *record);
 extern void
-_PySampling_EmitOfProgram(const struct _sampling_record *record);
-// Time of a task's life, in wall_ns.  It is on no thread's clock.
-extern void _PySampling_EmitOfTask(const struct _sampling_record *record);
-// The same for time, in wall_ns, that a task waited for its loop because of
-// this.
-extern void _PySampling_EmitDelay(const struct _sampling_record *record);
+_PySampling_EmitOfProgram(const _PySampling_Record *record);
 // What tasks that run the same did.
 extern void
 _PySampling_EmitTaskValues(uint32_t coroutine,

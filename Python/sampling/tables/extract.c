@@ -367,7 +367,9 @@ struct _sampling_profile *
 _PySampling_ProfileExtract(struct _sampling_rows *from)
 {
     Py_BUILD_ASSERT(sizeof(PySampling_Sample)
-                    == sizeof(struct _sampling_sample_row));
+                    == sizeof(struct _sampling_sample_row)
+                    && offsetof(PySampling_Sample, count)
+                       == offsetof(struct _sampling_sample_row, values));
     assert(from->older == NULL);
     struct _sampling_profile *profile = calloc(1, sizeof(*profile));
     if (profile == NULL) {

@@ -109,13 +109,12 @@ find_or_add_lost(struct _sampling_rows *rows, uint32_t thread)
 }
 
 static void
-add_values(struct _sampling_sample_row *row,
-           const struct _sampling_values *values, uint64_t time_ns)
+add_record(struct _sampling_sample_row *row, const _PySampling_Record *record)
 {
-#define X(NAME, KIND, UNIT) row->values.NAME += values->NAME;
+#define X(NAME, KIND, UNIT) row->values.NAME += record->values.NAME;
     _PySampling_VALUES(X)
 #undef X
-    row->time_ns = Py_MAX(row->time_ns, time_ns);
+    row->time_ns = Py_MAX(row->time_ns, record->time_ns);
 }
 
 
@@ -232,16 +231,11 @@ add_moment(struct _sampling_rows *rows, uint32_t sample,
     }
 }
 
-static int
-is_of_threads(const struct _sampling_values *v)
-{
-    return v->count != 0 || v->cpu_ns != 0 || v->wall_ns != 0;
-}
-
 int
-_PySampling_RowsAdd(struct _sampling_rows *rows, struct _sampling_key key,
-                    const struct _sampling_values *values, uint64_t time_ns)
+_PySampling_RowsAdd(struct _sampling_rows *rows,
+                    const _PySampling_Record *record)
 {
+    struct _sampling_key key = record->key;
     uint32_t row = NO_ROW;
     if (key.node != _PySampling_NO_NODE) {
         bound_holders(rows, &key);
@@ -254,10 +248,10 @@ _PySampling_RowsAdd(struct _sampling_rows *rows, struct _sampling_key key,
     if (row == NO_ROW) {
         row = 0;                // made beforehand
     }
-    add_values(AT(rows, sample, row), values, time_ns);
+    add_record(AT(rows, sample, row), record);
     rows->num_records++;
-    if (rows->max_moments != 0 && is_of_threads(values)) {
-        add_moment(rows, row, values, time_ns);
+    if (rows->max_moments != 0 && _PySampling_IsOfThreads(&record->values)) {
+        add_moment(rows, row, &record->values, record->time_ns);
     }
     return is_kept;
 }
@@ -437,8 +431,7 @@ _PySampling_RowsMerge(struct _sampling_rows *to,
             _PySampling_COUNT(lost_cpu_ns, s->values.cpu_ns);
         }
         numbers[i] = row != NO_ROW ? row : 0;
-        add_values(AT(to, sample, numbers[i]), &s->values,
-                   s->time_ns);
+        add_record(AT(to, sample, numbers[i]), s);
     }
     for (uint32_t i = 0; ok && i < from->num_moments; i++) {
         const PySampling_Moment *m = &from->moments[i];

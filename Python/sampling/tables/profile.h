@@ -51,11 +51,16 @@ struct _sampling_values {
 #undef X
 };
 
+/* A record: what happened at a moment, on its way to sinks.  There it becomes a
+   row: all records of one key, added up, and the last of their moments. */
 struct _sampling_sample_row {
     struct _sampling_key key;
-    struct _sampling_values values;
-    uint64_t time_ns;           // of the last record
+    uint64_t time_ns;           // monotonic: of its last tick, or when the
+                                // interval that it weighs ended
+    struct _sampling_values values;     // the last: more may come
 };
+
+typedef struct _sampling_sample_row _PySampling_Record;
 
 /* Lives, by their length: eight buckets for each power of two nanoseconds. */
 #define _PySampling_LIFE_BUCKETS 400
@@ -131,9 +136,7 @@ extern void _PySampling_RowsFree(struct _sampling_rows *rows);
 // A node of _PySampling_NO_NODE goes to "[lost]".  Returns 0 if it does, or if
 // there was no memory.
 extern int _PySampling_RowsAdd(struct _sampling_rows *rows,
-                               struct _sampling_key key,
-                               const struct _sampling_values *values,
-                               uint64_t time_ns);
+                               const _PySampling_Record *record);
 extern void _PySampling_RowsAddEvent(struct _sampling_rows *rows,
                                      const PySampling_Event *event);
 // A life, if `values` has one that finished, is of their lives_ns.  Returns 0
@@ -151,6 +154,13 @@ extern int _PySampling_RowsMerge(struct _sampling_rows *to,
 // memory.
 extern struct _sampling_rows *
 _PySampling_RowsMerged(const struct _sampling_rows *rows);
+
+// Time of threads, or samples of it; not what is of tasks alone.
+static inline int
+_PySampling_IsOfThreads(const struct _sampling_values *v)
+{
+    return v->count != 0 || v->cpu_ns != 0 || v->wall_ns != 0;
+}
 
 static inline int
 _PySampling_Weighs(const struct _sampling_values *v)

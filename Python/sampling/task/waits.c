@@ -50,12 +50,15 @@ static void
 emit(const struct _sampling_task_waits *waits, _PySampling_State state,
      uint64_t ns)
 {
-    _PySampling_EmitOfTask(&(struct _sampling_record){
-        .node = waits->node,
-        .thread = waits->thread,
-        .labels = waits->labels,
-        .state = (uint8_t)state,
-        .wall_ns = ns,
+    _PySampling_EmitOfProgram(&(_PySampling_Record){
+        .key = {
+            .node = waits->node,
+            .thread = waits->thread,
+            .labels = waits->labels,
+            .state = state,
+        },
+        .values.task_ns = ns,
+        .time_ns = _PySampling_WallNow(),
     });
 }
 

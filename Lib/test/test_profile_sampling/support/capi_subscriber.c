@@ -148,7 +148,7 @@ add(const PySampling_Batch *batch)
     add_tasks(batch);
     num_batches++;
     num_errors += !PySampling_HAS(batch->samples.stride, PySampling_Sample,
-                                  time_ns);
+                                  delay_ns);
     for (uint32_t i = 0; i < batch->samples.num; i++) {
         const PySampling_Sample *sample = ROW(Sample, batch->samples, i);
         num_errors += PySampling_ROW(ShortSample, batch->samples, i)->thread
