@@ -78,6 +78,8 @@ typedef struct {
     int manual;                 // no sampler thread: ticks come from tests
     int is_deferred;            // the session samples inside of regions
     int has_timeline;           // it keeps moments
+    int overhead_percent;       // of CPU time, at most: the rate gives way;
+                                // 0: it does not
 } _PySampling_Options;
 
 #define _PySampling_DEFAULT_RATE_HZ 1000
@@ -142,6 +144,8 @@ typedef struct {
     X(overhead_capture_ns)  /* that ticks took */ \
     X(overhead_drain_ns)    /* spent turning captures into samples */ \
     X(overhead_hooks_ns)    /* time off the GIL that was recorded */ \
+    X(rate_lowered)         /* to half: the profiler took too much */ \
+    X(rate_raised)          /* to the double again */ \
     X(memory_bytes)         /* taken by the profiler, as last measured */
 
 struct _sampling_counters {

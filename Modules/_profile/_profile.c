@@ -86,6 +86,26 @@ _profile_start_impl(PyObject *module, const char *mode, int rate_hz,
 }
 
 /*[clinic input]
+_profile.limit_overhead
+
+    percent: int
+    /
+
+Let the rate of the session give way to that share of the CPU time; 0: not.
+[clinic start generated code]*/
+
+static PyObject *
+_profile_limit_overhead_impl(PyObject *module, int percent)
+/*[clinic end generated code: output=7fedf76dd5dd082d input=9acd9580aaa2b5fc]*/
+{
+    if (_PyProfile_CheckRange("percent", percent, 0, 100) < 0) {
+        return NULL;
+    }
+    _PySampling_LimitOverhead(percent);
+    Py_RETURN_NONE;
+}
+
+/*[clinic input]
 _profile.stop
 
 End the session and return what was sampled.
@@ -577,6 +597,7 @@ PyDoc_STRVAR(module_doc, "The core of the sampling profiler.\n\n"
 
 static PyMethodDef module_methods[] = {
     _PROFILE_START_METHODDEF
+    _PROFILE_LIMIT_OVERHEAD_METHODDEF
     _PROFILE_STOP_METHODDEF
     _PROFILE_SNAPSHOT_METHODDEF
     _PROFILE_RUNNING_METHODDEF

@@ -25,7 +25,7 @@ A margin is 1.96 standard errors: about 95 % of intervals or more have the
 true value.
 """
 
-from profile_sampling._data.losses import ticks_per_answer
+from profile_sampling._data.losses import RATE_LOWERED, ticks_per_answer
 from profile_sampling._data.values import COUNT, STATES
 
 # Of the normal distribution, for 95 %.
@@ -61,6 +61,8 @@ class Precision:
         if not self._records:
             return asked_ns
         each_ns = whole.by_state[_RUNNING] / self._records
+        if tables.stats.get(RATE_LOWERED):
+            return max(asked_ns, each_ns)
         return max(asked_ns, min(
             each_ns, asked_ns * ticks_per_answer(tables.stats)))
 

@@ -50,6 +50,21 @@ def lost_counts(stats):
             and key != LOST_THREADS and key not in LOST_LABELS and value}
 
 
+# The rate gave way: it was halved, and doubled again.
+RATE_LOWERED, RATE_RAISED = 'rate_lowered', 'rate_raised'
+
+
+def rate_came_to(tables):
+    """Return the rate at the end, of what was asked for; None: it is not
+    known, of several processes."""
+    stats = tables.stats
+    if not stats.get(RATE_LOWERED):
+        return tables.rate_hz or None
+    steps = stats[RATE_LOWERED] - stats.get(RATE_RAISED, 0)
+    return (None if len(tables.processes) > 1
+            else round(tables.rate_hz / 2 ** min(max(steps, 0), 30)))
+
+
 def overhead_ns(stats):
     """Return what the profiler took itself on the threads that it sampled."""
     return sum([stats.get(name, 0) for name in OVERHEAD])

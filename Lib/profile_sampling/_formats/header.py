@@ -7,7 +7,7 @@ report.
 from profile_sampling._data import by_task
 from profile_sampling._data.counts import ALL
 from profile_sampling._data.losses import (
-    lost_counts, other_losses, overhead_ns)
+    RATE_LOWERED, rate_came_to, lost_counts, other_losses, overhead_ns)
 from profile_sampling._data.values import (
     COUNT, LEVEL, OF_TASKS, SHOWN_STATES, STATES, printable)
 from profile_sampling._formats import tables_of_cost
@@ -115,9 +115,24 @@ def lines(tables, sites, wrap):
         found = ('; '.join([text for _, text in faults(tables, sites)])
                  or 'good')
         result += wrap(f'Quality: {found}'.split(' '), ' ')
+    if tables.stats.get(RATE_LOWERED):
+        result += wrap(_rate(tables).split(' '), ' ')
     for more in asides(tables):
         result += wrap([more])
     return result
+
+
+def _rate(tables):
+    """Say that the rate gave way."""
+    rate_hz = rate_came_to(tables)
+    if rate_hz is None:
+        what = 'was lowered in some processes'
+    elif rate_hz == tables.rate_hz:
+        what = 'was lower for some time'
+    else:
+        what = f'came to {rate_hz:,}'
+    return (f'Rate: {tables.rate_hz:,} Hz was asked for, and {what}, as the '
+            'profiler took too much of the CPU time (overhead=0: it does not)')
 
 
 def _what(tables):
@@ -217,7 +232,8 @@ def faults(tables, sites):
         yield BUSY, (f'the machine was busy: threads got no CPU for '
                      f'{100 * starved:.1f} % of the time that they wanted '
                      'one; CPU time does not depend on that: --value cpu')
-    elif achieved and achieved < _ACHIEVED * tables.rate_hz:
+    elif (achieved and achieved < _ACHIEVED * tables.rate_hz
+          and not tables.stats.get(RATE_LOWERED)):
         yield BUSY, (f'the machine was busy, with {achieved:,} of '
                       f'{tables.rate_hz:,} samples a second: profile again '
                       'when it is not')

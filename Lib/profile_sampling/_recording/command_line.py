@@ -36,10 +36,10 @@ _PARENT = ',parent='
 _NUMBERS = {'rate_hz': (1, MAX_RATE_HZ), 'depth_frames': (1, MAX_DEPTH_FRAMES),
             'signal': (1, 64), 'defer': (0, 1),
             'duration_s': (1, MAX_DURATION_S), 'timeline': (0, 1),
-            'children': (0, 1), 'quiet': (0, 1)}
+            'children': (0, 1), 'quiet': (0, 1), 'overhead': (0, 100)}
 _KEYS = ('rate_hz', 'out', 'format', 'depth_frames', 'names', 'signal',
          'defer', 'duration_s', 'timeline', 'calls', 'watch', 'children',
-         'quiet')
+         'quiet', 'overhead')
 # 1 and 0 as other variables have them.
 _MODES = {'1': 'wall', '0': 'off', 'off': 'off'} | dict(zip(MODES, MODES))
 
@@ -90,6 +90,8 @@ class _Request:
 
     mode = 'wall'
     rate_hz, depth_frames = 1000, 512
+    # Per cent of the CPU time; the rate gives way.
+    overhead = 5
     names = NAMES.index('all')
     signal = defer = duration_s = timeline = quiet = 0
     out = format = children = calls = None
@@ -191,6 +193,7 @@ def _begin(request, by_option):
                    depth_frames=request.depth_frames, names=request.names,
                    signal=request.signal, defer=bool(request.defer),
                    times=bool(request.timeline))
+        core.limit_overhead(request.overhead)
     except ValueError as exc:
         raise _Refused(str(exc)) from None
     core.write_at_exit(write, bool(request.quiet), bool(request.children))

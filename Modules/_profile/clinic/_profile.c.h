@@ -156,6 +156,34 @@ exit:
     return return_value;
 }
 
+PyDoc_STRVAR(_profile_limit_overhead__doc__,
+"limit_overhead($module, percent, /)\n"
+"--\n"
+"\n"
+"Let the rate of the session give way to that share of the CPU time; 0: not.");
+
+#define _PROFILE_LIMIT_OVERHEAD_METHODDEF    \
+    {"limit_overhead", (PyCFunction)_profile_limit_overhead, METH_O, _profile_limit_overhead__doc__},
+
+static PyObject *
+_profile_limit_overhead_impl(PyObject *module, int percent);
+
+static PyObject *
+_profile_limit_overhead(PyObject *module, PyObject *arg)
+{
+    PyObject *return_value = NULL;
+    int percent;
+
+    percent = PyLong_AsInt(arg);
+    if (percent == -1 && PyErr_Occurred()) {
+        goto exit;
+    }
+    return_value = _profile_limit_overhead_impl(module, percent);
+
+exit:
+    return return_value;
+}
+
 PyDoc_STRVAR(_profile_stop__doc__,
 "stop($module, /)\n"
 "--\n"
@@ -869,4 +897,4 @@ _profile_watch_imports(PyObject *module, PyObject *const *args, Py_ssize_t nargs
 exit:
     return return_value;
 }
-/*[clinic end generated code: output=2f2d1c2523d3a816 input=a9049054013a1b77]*/
+/*[clinic end generated code: output=69ee10ad6ccf15fc input=a9049054013a1b77]*/

@@ -228,6 +228,7 @@ extern int _PySampling_StartThread(pthread_t *thread, size_t stack_bytes,
 // base/time.c.  The first one is async-signal-safe.
 typedef int (*_PySampling_ReadClock)(clockid_t clock, struct timespec *now);
 extern uint64_t _PySampling_MonotonicNow(void);
+extern uint64_t _PySampling_ProcessCpuNow(void);
 extern uint64_t _PySampling_WallNow(void);
 extern uint64_t _PySampling_WallAt(uint64_t monotonic_ns);
 extern uint64_t _PySampling_CpuNow(_PySampling_Thread *thread);

@@ -54,6 +54,13 @@ _PySampling_MonotonicNow(void)
     return read_clock(CLOCK_MONOTONIC);
 }
 
+/* The CPU time of all threads. */
+uint64_t
+_PySampling_ProcessCpuNow(void)
+{
+    return read_clock(CLOCK_PROCESS_CPUTIME_ID);
+}
+
 /* The clock of the session at a moment of the monotonic clock, which is now:
    that one, or the tests' own. */
 uint64_t

@@ -35,6 +35,18 @@
 /* The sampler thread's stack: its deepest call is snprintf(). */
 #define STACK_BYTES (128 * 1024)
 
+/* What the profiler takes is compared with the CPU time of the program so
+   often; less than so much harms nobody. */
+#define CHECK_NS 1000000000u
+#define LEAST_OWN_NS 10000000u
+
+/* The period doubles so often at most, a sixteenth of the rate; and it is
+   halved again after so many checks with so little: two fifths of what may be
+   taken, as it will be twice as much. */
+#define MAX_STEPS 4
+#define CALM_CHECKS 10
+#define CALM_FIFTHS 2
+
 typedef enum {
     NO_THREAD = 0,              // the clock is manual
     THREAD_RUNS,
@@ -54,11 +66,79 @@ struct _sampling_clock {
     // Owner: the sampler thread.
     uint64_t deadline_ns;
     int idle_ticks;             // in a row
+    struct {
+        uint64_t checked_ns;    // the last check; 0: there was none
+        uint64_t cpu_ns;        // of the process, then
+        uint64_t own_ns;        // of the profiler, by its own account
+        int steps;              // that the period has been doubled
+        int calm_checks;        // in a row
+    } bound;
     struct _sampling_ticker ticker;
 };
 
 
 /* The sampler thread. */
+
+static uint64_t
+own_ns(void)
+{
+    return _Py_atomic_load_uint64_relaxed(
+               &STATE->counters.overhead_capture_ns)
+           + _Py_atomic_load_uint64_relaxed(
+               &STATE->counters.overhead_drain_ns)
+           + _Py_atomic_load_uint64_relaxed(
+               &STATE->counters.overhead_hooks_ns);
+}
+
+static void
+step(struct _sampling_clock *clock, uint64_t now_ns, int is_slower)
+{
+    _PySampling_LockRegistry();
+    uint64_t period_ns = _PySampling_PeriodNow();
+    _PySampling_DeadlinesChange(is_slower ? 2 * period_ns : period_ns / 2);
+    _PySampling_UnlockRegistry();
+    clock->bound.steps += is_slower ? 1 : -1;
+    clock->bound.calm_checks = 0;
+    clock->deadline_ns = _PySampling_DeadlineAfter(now_ns);
+    _PySampling_COUNT(rate_lowered, is_slower);
+    _PySampling_COUNT(rate_raised, !is_slower);
+}
+
+/* What the profiler takes is to be no more than a share of the CPU time: the
+   rate gives way.  Weights are times, and true at each rate. */
+static void
+keep_bound(struct _sampling_clock *clock, uint64_t now_ns)
+{
+    uint64_t percent = (uint64_t)_Py_atomic_load_int_relaxed(
+        &STATE->options.overhead_percent);
+    if (percent == 0 || now_ns - clock->bound.checked_ns < CHECK_NS) {
+        return;
+    }
+    uint64_t cpu_ns = _PySampling_ProcessCpuNow() - clock->bound.cpu_ns;
+    uint64_t took_ns = own_ns();
+    int is_known = clock->bound.checked_ns != 0
+        && took_ns >= clock->bound.own_ns;      // else counted anew
+    took_ns -= clock->bound.own_ns;
+    clock->bound.checked_ns = now_ns;
+    clock->bound.cpu_ns += cpu_ns;
+    clock->bound.own_ns += took_ns;
+    if (!is_known) {
+        return;
+    }
+    if (took_ns > LEAST_OWN_NS && 100 * took_ns > percent * cpu_ns) {
+        if (clock->bound.steps < MAX_STEPS) {
+            step(clock, now_ns, 1);
+        }
+    }
+    else if (clock->bound.steps == 0
+             || 500 * took_ns > CALM_FIFTHS * percent * cpu_ns)
+    {
+        clock->bound.calm_checks = 0;
+    }
+    else if (++clock->bound.calm_checks >= CALM_CHECKS) {
+        step(clock, now_ns, 0);
+    }
+}
 
 static void
 tick(struct _sampling_clock *clock, uint64_t now_ns)
@@ -88,6 +168,7 @@ tick(struct _sampling_clock *clock, uint64_t now_ns)
     }
     _PySampling_UnlockRegistry();
     clock->idle_ticks = num_ticked == 0 ? clock->idle_ticks + 1 : 0;
+    keep_bound(clock, now_ns);
 }
 
 static int
@@ -287,7 +368,13 @@ _PySampling_ClockResume(void)
 void
 _PySampling_ClockSetPeriod(uint64_t period_ns)
 {
+    // Else the sampler thread may change it meanwhile.
+    PyMutex_LockFlags(&STATE->mutex, _Py_LOCK_DONT_DETACH);
     _PySampling_DeadlinesChange(period_ns);
+    if (STATE->clock != NULL) {
+        STATE->clock->bound.steps = 0;
+    }
+    PyMutex_Unlock(&STATE->mutex);
     if (_PySampling_ClockHasThread()) {
         order(STATE->clock, 0, STATE->clock->is_paused);
     }

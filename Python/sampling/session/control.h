@@ -13,6 +13,7 @@
 
 extern _PySampling_Status _PySampling_Start(PyThreadState *tstate,
                                             const _PySampling_Options *opts);
+extern void _PySampling_LimitOverhead(int percent);
 extern _PySampling_Status _PySampling_Stop(PyThreadState *tstate,
                                            struct _sampling_profile **result);
 extern _PySampling_Status

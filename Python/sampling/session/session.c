@@ -78,6 +78,15 @@ start_locked(PyThreadState *tstate, const _PySampling_Options *options)
     return _PySampling_OK;
 }
 
+/* The rate gives way to that share of the CPU time from now on; 0: no more. */
+void
+_PySampling_LimitOverhead(int percent)
+{
+    // A child of a fork begins with those of the session.
+    STATE->session_options.overhead_percent = percent;
+    _Py_atomic_store_int_relaxed(&STATE->options.overhead_percent, percent);
+}
+
 _PySampling_Status
 _PySampling_Start(PyThreadState *tstate, const _PySampling_Options *options)
 {

@@ -4,6 +4,7 @@ Programs are run with and without the option; but for the profile and one
 line on stderr nothing may differ.
 """
 
+import io
 import os
 
 from profile_sampling import Profile, _formats
@@ -30,6 +31,59 @@ print([fd for fd in map(int, os.listdir("/proc/self/fd")) if fd < 1000],
       sorted(os.listdir(".")))
 sys.exit(len(sys.argv))
 '''
+
+
+# Two lines of 60 and 40 %, below a deep stack.
+RATES = '''
+import time
+
+def one(): spin(0.006)
+def other(): spin(0.004)
+
+def spin(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+
+def below(depth):
+    if depth:
+        return below(depth - 1)
+    end = time.thread_time() + 1.5
+    begin = time.monotonic()
+    while time.thread_time() < end or time.monotonic() < begin + 3.5:
+        one()
+        other()
+
+below(400)
+print(time.thread_time())
+'''
+
+
+class RateTest(ProgramTest):
+
+    def test_it_gives_way_and_weights_stay_true(self):
+        self.file('rates.py', RATES)
+        for overhead, is_lowered in ('1', True), ('0', False):
+            with self.subTest(overhead=overhead):
+                result = self.run_python(
+                    f'-Xsampleprof=rate_hz=10000,overhead={overhead},'
+                    'out=p.pb.gz', 'rates.py')
+                profile = result.load('p.pb.gz')
+                self.assertEqual(profile.stats['rate_lowered'] > 0,
+                                 is_lowered, profile.stats)
+                # What came before main() is in the clock alone.
+                cpu_ns = 1e9 * float(result.out)
+                self.assertAlmostEqual(profile.total_cpu_ns / cpu_ns, 1,
+                                       delta=0.05)
+                one, other = [weight([
+                    sample for sample in profile.samples
+                    if on_stack(sample, name)], 'cpu_ns')
+                    for name in ('one', 'other')]
+                self.assertAlmostEqual(one / (one + other), 0.6, delta=0.04)
+                report = io.StringIO()
+                profile.report(report)
+                self.assertEqual('Rate: 10,000 Hz was asked for'
+                                 in report.getvalue(), is_lowered)
 
 
 class SameProgramTest(ProgramTest):
