@@ -1,6 +1,6 @@
 """The command diff: whether runs differ from others, where, and how surely."""
 
-from profile_sampling._cli import page
+from profile_sampling._cli import page, spooled
 from profile_sampling._cli.common import (
     DASHES, Failure, add_format, add_max_bytes, add_mine, add_output,
     add_source, at_least, choose_format, fault, load, refuse_input,
@@ -25,7 +25,8 @@ def add(commands):
                '--strict: a gate could not tell; 1 a file could not be read '
                'or written, 2 wrong usage.')
     parser.add_argument('files', metavar='FILE', nargs='+',
-                        help='a pprof file; - for stdin')
+                        help='a pprof file, - for stdin, or a directory of '
+                             'segments')
     _add_what(parser)
     parser.add_argument('--gate', metavar='TARGET', dest='gates',
                         action='append', default=[],
@@ -50,6 +51,7 @@ def add(commands):
                         help='the same, and open it in a browser')
     add_source(parser)
     add_max_bytes(parser)
+    spooled.add(parser)
     add_output(parser)
     parser.set_defaults(run=_run)
 
@@ -81,6 +83,8 @@ def _add_what(parser):
 
 def _run(options):
     before, after = _sides(options.files)
+    if not any(map(spooled.is_one, before + after)):
+        spooled.refuse_options(options)
     if options.html or options.open:
         if options.format not in (None, 'html'):
             raise Failure(f'a page is not {options.format}', 2)
@@ -156,7 +160,8 @@ def _runs(before, after, question, options, kept):
 
 def _reduced(path, question, options, kept, first):
     """Return the Run of a file, whose tables are kept only for a page."""
-    tables = load(path, options.max_bytes)
+    tables = (spooled.load(path, options) if spooled.is_one(path)
+              else load(path, options.max_bytes))
     if kept is not None:
         kept.append(tables)
     try:

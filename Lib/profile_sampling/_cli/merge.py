@@ -2,6 +2,7 @@
 
 import os
 
+from profile_sampling._cli import spooled
 from profile_sampling._cli.common import (
     Failure, add_format, add_max_bytes, add_output, add_source, choose_format,
     encoded, fault, load, refuse_input, refuse_terminal, say, source_options,
@@ -21,12 +22,13 @@ def add(commands):
         description='Add up profiles.  Each sample gets the number of its '
                     "process as the label 'pid'.")
     parser.add_argument('files', metavar='FILE', nargs='+',
-                        help='a pprof file, - for stdin, or a pattern for '
-                             'the names of several')
+                        help='a pprof file, - for stdin, a pattern for the '
+                             'names of several, or a directory of segments')
     add_format(parser, 'pprof')
     add_output(parser)
     add_source(parser)
     add_max_bytes(parser)
+    spooled.add(parser)
     parser.set_defaults(run=_run)
 
 
@@ -34,13 +36,16 @@ def _run(options):
     format = choose_format(options, 'pprof')
     refuse_terminal(format, options.output)
     paths = expanded(options.files)
+    if not any(map(spooled.is_one, paths)):
+        spooled.refuse_options(options)
     # Nor is the sum of the last time added up.
     refuse_input(options.output, paths)
     merger = Merger(options.max_bytes)
     nameless = 0
     seen = {}
-    for path in paths:
-        tables = load(path, options.max_bytes)
+    n_files = 0
+    for path, tables in _loaded(paths, options):
+        n_files += 1
         if tables.pid is not None:
             first = seen.setdefault(content.digest(tables), path)
             if first != path:
@@ -54,7 +59,15 @@ def _run(options):
     tables = Tables(merger.raw())
     arguments = source_options(options) if format == 'html' else {}
     write(options.output, encoded(tables, format, **arguments))
-    say(_merged(tables, len(paths), nameless, options.output))
+    say(_merged(tables, n_files, nameless, options.output))
+
+
+def _loaded(paths, options):
+    for path in paths:
+        if spooled.is_one(path):
+            yield from spooled.loaded(path, options)
+        else:
+            yield path, load(path, options.max_bytes)
 
 
 def _merged(tables, files, nameless, output):

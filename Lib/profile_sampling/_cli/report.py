@@ -3,7 +3,7 @@
 import os
 
 from profile_sampling import _files, _formats
-from profile_sampling._cli import elsewhere, merge, newest, page
+from profile_sampling._cli import elsewhere, merge, newest, page, spooled
 from profile_sampling._cli.common import (
     Failure, add_format, add_idle, add_max_bytes, add_mine, add_output,
     add_source, at_least, choose_format, encoded, load, refuse_input,
@@ -56,7 +56,9 @@ def _condition(text):
 
 
 def _seconds(text):
-    """Return nanoseconds."""
+    """Return nanoseconds, or the Moment of a time of day."""
+    if ':' in text:
+        return spooled.moment(text)
     seconds = float(text)
     if not 0 <= seconds < _MAX_SECONDS:
         raise ValueError
@@ -97,6 +99,7 @@ def add(commands):
     add_idle(parser)
     add_source(parser)
     add_max_bytes(parser)
+    spooled.add(parser, has_range=True)
     parser.add_argument('--annotate', action='store_true',
                         help="mark what is not Python in collapsed stacks, "
                              "as flamegraph.pl's --color=java understands")
@@ -184,7 +187,9 @@ def _add_parts(group):
                             'name, such as cpu_ns')
     group.add_argument('--from', metavar='SEC', type=_seconds, dest='begin_ns',
                        help='what was later than so many seconds after the '
-                            'beginning (record --timeline)')
+                            'beginning (record --timeline); of a directory of '
+                            'segments, than 03:08:40 or '
+                            '2026-11-29T03:08:40 (UTC)')
     group.add_argument('--to', metavar='SEC', type=_seconds, dest='end_ns',
                        help='what was earlier than that')
 
@@ -280,6 +285,12 @@ def _refuse_options(options, format):
 def _whole(options):
     """Return (paths, tables) of what is to be shown."""
     files = options.files or [os.curdir]
+    if len(files) == 1 and spooled.is_one(files[0]):
+        tables = spooled.load(files[0], options)
+        options.by_process = len(tables.processes) > 1
+        options.begin_ns = options.end_ns = None
+        return files, tables
+    spooled.refuse_options(options)
     if len(files) == 1 and os.path.isdir(files[0]):
         paths, tables = newest.run_in(files[0], options.max_bytes)
         say(_found(paths))

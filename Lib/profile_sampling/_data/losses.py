@@ -18,6 +18,10 @@ NO_SIGNAL_SHARE = 0.1
 LOST_THREADS = 'lost_threads'
 LOST_LABELS = {'lost_labels': 'labels', 'lost_tasks': 'task',
                'lost_holders': 'holder of the GIL'}
+# Of a profile in segments, how many files were removed for newer ones since the
+# one before, how many could not be written, and which was the last one.
+SPOOL_DROPPED, SPOOL_UNWRITTEN = 'spool_dropped', 'spool_unwritten'
+SPOOL_ENDED = 'spool_ended'
 
 # What counters were called in older files.
 RENAMED = {'ticks_unheard': TICKS_NO_SIGNAL,
@@ -87,6 +91,10 @@ def other_losses(stats):
     texts = [f'{_counted(stats[key], "sample")} without '
              f'{"its" if stats[key] == 1 else "their"} {what}'
              for key, what in LOST_LABELS.items() if stats.get(key)]
+    for key, what in ((SPOOL_DROPPED, 'removed for newer ones (keep=)'),
+                      (SPOOL_UNWRITTEN, 'that could not be written')):
+        if stats.get(key):
+            texts.append(f'{_counted(stats[key], "segment")} {what}')
     if stats.get(LOST_THREADS):
         texts.append(f'{_counted(stats[LOST_THREADS], "thread")} not profiled')
     unanswered = stats.get(TICKS_NO_SIGNAL, 0)

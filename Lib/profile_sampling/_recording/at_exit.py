@@ -19,6 +19,7 @@ from profile_sampling._recording.children import Children, own_ns
 from profile_sampling._recording.counting import Counting
 from profile_sampling._recording.descriptors import with_a_descriptor
 from profile_sampling._recording.ledger import start_of
+from profile_sampling._recording.spool import Spool
 
 # What the command line has to say of the program: name=text, one in a line.
 META_VARIABLE = 'PYTHONSAMPLEPROF_META'
@@ -114,6 +115,47 @@ def writer(out, format, cwd, duration_s, has_timeline, directory, ledger):
     return write_at_exit
 
 
+def spooler(directory, every_s, keep_bytes, opened, ledger):
+    """Return the same for a profile in segments, files of a *directory*: a
+    spool.Spool has what is asked for there.
+
+    Its attribute start() begins to write them, when the session has begun.
+    """
+    meta = _take_meta() | _run_of(ledger.pid)
+    host = meta.setdefault('host', os.uname().nodename)
+    encode = _formats.encoder('pprof')
+    say = _say if _is_open(_STDERR) else _say_nothing
+    latencies.begin_session()
+    children = Children(ledger)
+    _mark(ledger)
+    kept = _files.Kept(os.path.join(directory, ''), opened)
+
+    def put(raw, path, is_known):
+        raw['meta'] = meta
+        return write(raw, path, 'pprof', None, True, encode,
+                     _say_nothing if is_known else say, '', kept)
+
+    spool = Spool(directory, every_s, keep_bytes, host, put)
+
+    def write_last(raw, quiet, is_exec):
+        note = '' if quiet else children.said()
+        is_written = spool.write_last(raw, is_exec)
+        if is_written and os.getpid() != ledger.pid:
+            ledger.wrote(own_ns())
+        if is_written and not quiet:
+            say(f'sampleprof: wrote {spool.num_written:,} segments to '
+                f'{_quoted(directory)}. {note}Look: {_python()} -m '
+                f'profile_sampling report {_quoted(directory)}')
+
+    def write_at_exit(raw, quiet, is_exec):
+        with_a_descriptor(write_last, raw, quiet, is_exec)
+
+    write_at_exit.count = lambda *what: spool.countings.append(
+        Counting(*what))
+    write_at_exit.start = spool.start
+    return write_at_exit
+
+
 def _mark(ledger):
     """Say in the ledger which children of a fork are profiled."""
     # The program may take its modules out of sys.modules.
@@ -140,7 +182,8 @@ def _run_of(pid):
 
 def write(raw, out=None, format=None, cwd=None, quiet=False, encode=None,
           say=None, note='', kept=None, is_one_of_several=False):
-    """Write the profile of the core's tables; return whether it worked.
+    """Write the profile of the core's tables; return its size in bytes, 0 if
+    it could not be written.
 
     *out* None stands for sampleprof.{pid} with the format's extension, in
     *cwd*, the directory that the program was started in: it may have gone
@@ -171,10 +214,10 @@ def write(raw, out=None, format=None, cwd=None, quiet=False, encode=None,
             is_ours = isinstance(exc, _FAULTS)
             if is_ours or not tries_left:
                 say(_failure(exc, shown, is_ours, quiet))
-                return False
+                return 0
     if not quiet:
         say(line)
-    return True
+    return len(data)
 
 
 def _format_of(out, format):

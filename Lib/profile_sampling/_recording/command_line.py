@@ -39,7 +39,11 @@ _NUMBERS = {'rate_hz': (1, MAX_RATE_HZ), 'depth_frames': (1, MAX_DEPTH_FRAMES),
             'children': (0, 1), 'quiet': (0, 1), 'overhead': (0, 100)}
 _KEYS = ('rate_hz', 'out', 'format', 'depth_frames', 'names', 'signal',
          'defer', 'duration_s', 'timeline', 'calls', 'watch', 'children',
-         'quiet', 'overhead')
+         'spool', 'every', 'keep', 'quiet', 'overhead')
+_DIGITS = frozenset('0123456789.')
+_UNITS = {'K': 1 << 10, 'M': 1 << 20, 'G': 1 << 30}
+# Segments are files of their own, and that is all that can be had of them.
+_NOT_OF_SEGMENTS = 'out', 'format', 'defer', 'duration_s', 'timeline'
 # 1 and 0 as other variables have them.
 _MODES = {'1': 'wall', '0': 'off', 'off': 'off'} | dict(zip(MODES, MODES))
 
@@ -94,7 +98,8 @@ class _Request:
     overhead = 5
     names = NAMES.index('all')
     signal = defer = duration_s = timeline = quiet = 0
-    out = format = children = calls = None
+    out = format = children = calls = spool = None
+    every, keep = 10, 1 << 30
     watch = ()
 
 
@@ -115,6 +120,10 @@ def _read(text):
             raise _wrong_word('unknown mode', item, 'wall, cpu or off')
         else:
             request.mode = _MODES[item]
+    for key in _NOT_OF_SEGMENTS if request.spool else ('every', 'keep'):
+        if key in vars(request):
+            raise _Refused(f'{key}= is not for spool=' if request.spool else
+                           f'{key}= needs spool=DIRECTORY')
     if request.timeline and request.defer:
         raise _Refused('timeline=1: a deferred session has no time line')
     if request.calls is None:
@@ -157,7 +166,19 @@ def _value(key, text):
             [word.isidentifier() for word in text.split('.')])):
         raise _Refused(f'watch={text}: expected the name of a function with '
                        'its module, such as shop.db.query')
-    if key not in ('out', 'format', 'watch'):
+    if key == 'every':
+        if not (_DIGITS.issuperset(text) and text.count('.') < 2
+                and 0.05 <= float(text.strip('.') or 0) <= 86_400):
+            raise _Refused(f'every={text}: expected seconds from 0.05 to '
+                           '86400')
+        return float(text)
+    if key == 'keep':
+        number, unit = text[:-1], text[-1:].upper()
+        if not (number.isascii() and number.isdigit() and unit in _UNITS
+                and 0 < int(number[:10]) < 1 << 30):
+            raise _Refused(f'keep={text}: expected a size such as 500M or 1G')
+        return int(number) * _UNITS[unit]
+    if key not in ('out', 'format', 'watch', 'spool'):
         raise _wrong_word('unknown key', key, ', '.join(_KEYS))
     if not text:
         raise _Refused(f'{key}= needs a value')
@@ -182,9 +203,14 @@ def _begin(request, by_option):
     # No path needs to lead to the directory that we are in ourselves.
     directory = _directory(request, cwd if is_elsewhere else '')
     try:
-        write = at_exit.writer(
-            request.out, request.format, cwd, request.duration_s,
-            request.timeline, directory, parent)
+        if request.spool:
+            write = at_exit.spooler(
+                os.path.join(cwd or '', request.spool), request.every,
+                request.keep, directory, parent)
+        else:
+            write = at_exit.writer(
+                request.out, request.format, cwd, request.duration_s,
+                request.timeline, directory, parent)
     except ValueError as exc:
         raise _Refused(str(exc)) from None
     core = _core.load()
@@ -204,6 +230,8 @@ def _begin(request, by_option):
         write.count(request.calls, request.watch)
     except RuntimeError as exc:
         _say(f'sampleprof: {exc}. Sampling goes on')
+    if request.spool:
+        write.start()
 
 
 def _parent_of(request):
@@ -265,15 +293,19 @@ def _directory(request, prefix):
     Raise _Refused if it cannot be written, as far as can be known before the
     program runs.
     """
-    path = os.path.join(
-        prefix, _formats.with_pid(request.out or 'sampleprof.{pid}'))
+    path = os.path.join(prefix, request.spool or '', _formats.with_pid(
+        request.out or 'sampleprof.{pid}'))
     try:
+        if request.spool:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
         _files.check(path)
         # At once: it may have got the number of a stream that is closed.
         return _files.out_of_the_way(
             _files.open_directory(os.path.dirname(path) or '.'))
     except OSError as exc:
         if exc.errno not in (errno.EMFILE, errno.ENFILE):
-            raise _Refused(f"out={request.out or '.'}: {exc.strerror}: "
+            asked = (f'spool={request.spool}' if request.spool
+                     else f"out={request.out or '.'}")
+            raise _Refused(f"{asked}: {exc.strerror}: "
                            f"'{exc.filename}'", True) from None
         return -1
