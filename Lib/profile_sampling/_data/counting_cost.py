@@ -9,10 +9,9 @@ calls it.  Of its own samples each gives the same part of its time: no caller
 is favoured by how often it calls.
 """
 
+import sys
 from itertools import compress
-from struct import pack
 
-from profile_sampling._data import schema, timeline
 from profile_sampling._data.counts import place_key
 from profile_sampling._data.tables import (
     FRAME_COLUMNS, NODE_COLUMNS, Tables, function_row, thread_row)
@@ -30,35 +29,49 @@ def taken_out(tables):
         return tables
     frame = len(tables.frames_view()) // FRAME_COLUMNS
     node = len(tables.nodes_view()) // NODE_COLUMNS
-    columns = list(map(schema.column, tables.columns))
-    keys, values = (columns[:len(tables.schema.keys)],
-                    columns[len(tables.schema.keys):])
-    times = [its for its, value_type in zip(values, tables.value_types)
-             if value_type.unit == CPU.unit and value_type != DELAY]
-    rows = {}
+    numbers, rows = {}, len(tables)
+    names = tables.schema.key_names
+    keys = list(zip(*[[node] * rows if name == 'stack' else column
+                      for name, column in zip(names, tables.key_columns)]))
+    for row in parts:
+        numbers.setdefault(keys[row], rows + len(numbers))
+    columns = [_longer(column, len(numbers)) for column in tables.columns]
+    for key, number in numbers.items():
+        for column, item in zip(columns, key):
+            column[number] = item
+    times = [column for column, value_type in zip(
+        columns[len(names):], tables.value_types)
+        if value_type.unit == CPU.unit and value_type != DELAY]
     for row, part in parts.items():
-        key = tuple([node if name == 'stack' else its[row] for name, its
-                     in zip(tables.schema.key_names, keys)])
-        if key not in rows:
-            rows[key] = len(keys[0])
-            for its, item in zip(columns, (*key, *[0] * len(values))):
-                its.append(item)
-        for its in times:
-            taken = its[row] * part // _WHOLE
-            its[row] -= taken
-            its[rows[key]] += taken
-        parts[row] = part, rows[key]
+        number = numbers[keys[row]]
+        for column in times:
+            taken = column[row] * part // _WHOLE
+            column[row] -= taken
+            column[number] += taken
+        parts[row] = part, number
     return Tables(tables.inherited() | {
         'functions': [*map(function_row, tables.functions),
                       function_row(COUNTING)],
-        'frames': tables.frames + pack('5i', len(tables.functions), 0, 0, -1,
-                                       0),
-        'nodes': tables.nodes + pack('2I', 0, frame),
+        'frames': tables.frames + _packed(len(tables.functions), 0, 0, -1, 0),
+        'nodes': tables.nodes + _packed(0, frame),
         'threads': list(map(thread_row, tables.threads)),
         'labels': tables.labels, 'columns': columns,
-        'timeline': (
-            (lambda _: timeline.parted(tables.timeline, parts, _WHOLE))
-            if tables.has_timeline else None)})
+        'timeline': ((lambda _: tables.timeline._parted(parts, _WHOLE))
+                     if tables.has_timeline else None)})
+
+
+# Where a program ends nothing can be imported, as array or struct.
+
+def _longer(column, more):
+    result = memoryview(bytearray(8 * (len(column) + more))).cast('q')
+    for row, number in enumerate(column):
+        result[row] = number
+    return result
+
+
+def _packed(*numbers):
+    return b''.join([number.to_bytes(4, sys.byteorder, signed=True)
+                     for number in numbers])
 
 
 def without(tables):

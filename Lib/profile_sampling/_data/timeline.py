@@ -96,6 +96,25 @@ class Timeline:
         return Timeline((time_ns, sample, *values), self.resolution_ns,
                         is_stale=self.is_stale)
 
+    def _parted(self, parts, whole):
+        """Return the same of samples that gave a part of their time away:
+        *parts* has (part of *whole*, the sample that got it) by number."""
+        records, sums = [], {}
+        for time_ns, row, count, *values in zip(*self.columns):
+            if row in parts:
+                part, number = parts[row]
+                before = sums.get(row, (0, 0))
+                sums[row] = added(before, values)
+                # Together never more than the sample gave.
+                given = [its * part // whole - old * part // whole
+                         for its, old in zip(sums[row], before)]
+                values = map(int.__sub__, values, given)
+                if any(given):
+                    records.append((time_ns, number, 0, *given))
+            records.append((time_ns, row, count, *values))
+        return of_records(records, self.resolution_ns,
+                          is_stale=self.is_stale)
+
 
 def nothing(*, is_stale=False):
     """Return a time line without a record."""
@@ -188,26 +207,6 @@ def together(records, resolution_ns):
             sums[place] = (max(time_ns, known[0]), key, count + known[2],
                            cpu_ns + known[3], wall_ns + known[4])
     return list(sums.values())
-
-
-def parted(timeline, parts, whole):
-    """Return the same of samples that gave a part of their time away:
-    *parts* has (part of *whole*, the sample that got it) by number."""
-    records, sums = [], {}
-    for time_ns, row, count, *values in zip(*timeline.columns):
-        if row in parts:
-            part, number = parts[row]
-            before = sums.get(row, (0, 0))
-            sums[row] = added(before, values)
-            # Together never more than the sample gave.
-            given = [its * part // whole - old * part // whole
-                     for its, old in zip(sums[row], before)]
-            values = map(int.__sub__, values, given)
-            if any(given):
-                records.append((time_ns, number, 0, *given))
-        records.append((time_ns, row, count, *values))
-    return of_records(records, timeline.resolution_ns,
-                      is_stale=timeline.is_stale)
 
 
 def between(timeline, begin_ns, end_ns):

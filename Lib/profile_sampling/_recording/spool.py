@@ -24,8 +24,8 @@ from profile_sampling._data.losses import (
 from profile_sampling._data.segments import SUFFIX, name
 from profile_sampling._recording import latencies
 
-# A write that is under way when the process ends.
-_MAX_WAIT_S = 5.0
+# For a write that is under way when the process ends.
+_MAX_WAIT_S = 0.5
 # How much may be written before files are looked at again, of what is kept,
 # and for how long.
 _PART, _LOOK_EVERY_S = 32, 60
@@ -59,6 +59,8 @@ class Spool:
         self._writing = _thread.allocate_lock()
         self._thread = None
         self._last = None, None
+        # What our thread has taken and not written yet.
+        self._pending = None
         self._end_ns = 0
         self._dropped = self._unwritten = 0
         self._since_look = self._keep_bytes
@@ -101,36 +103,45 @@ class Spool:
                 raw = self._core.snapshot(True)
             except RuntimeError:
                 return      # the session has ended meanwhile
-            raw['latencies'] = latencies.of_session(clear=True)
-            for counting in self.countings:
-                raw['counts'] = counting.so_far(clear=True)
+            self._complete(raw, goes_on=False)
+            self._pending = raw
             self._write(raw)
-            self._end_ns = raw['start_time_ns'] + raw['duration_ns']
+            self._pending = None
 
     def write_last(self, raw, goes_on):
         """Write what is left.  If the process *goes_on*, it is written once
         more with what comes."""
+        # A process that is ended at once has stopped our thread: what it was
+        # about to write is written here, to a file of the same name.
         has_lock = self._writing.acquire(timeout=_MAX_WAIT_S)
         try:
-            raw['latencies'] = latencies.of_session(clear=not goes_on)
-            for counting in self.countings:
-                raw['counts'] = (counting.so_far() if goes_on
-                                 else counting.end())
-            raw['stats'] = dict(raw['stats']) | {SPOOL_ENDED: int(not goes_on)}
+            if self._pending is not None:
+                self._write(self._pending)
+            self._complete(raw, goes_on)
+            raw['stats'][SPOOL_ENDED] = int(not goes_on)
             return self._write(raw)
         finally:
             if has_lock:
                 self._writing.release()
 
+    def _complete(self, raw, goes_on):
+        """Put what the core does not know into tables."""
+        if abs(raw['start_time_ns'] - self._end_ns) < _JUMP_NS:
+            # It is read a little later than the segment begins.
+            raw['start_time_ns'] = self._end_ns
+        if not goes_on:
+            self._end_ns = raw['start_time_ns'] + raw['duration_ns']
+        raw['latencies'] = latencies.of_session(clear=not goes_on)
+        for counting in self.countings:
+            raw['counts'] = counting.so_far(clear=not goes_on)
+        raw['stats'] = dict(raw['stats'])
+
     def _write(self, raw):
         begin_ns = raw['start_time_ns']
-        if abs(begin_ns - self._end_ns) < _JUMP_NS:
-            # It is read a little later than the segment begins.
-            raw['start_time_ns'] = begin_ns = self._end_ns
-        raw['stats'] = dict(raw['stats']) | {
-            key: value for key, value in (
-                (SPOOL_DROPPED, self._dropped),
-                (SPOOL_UNWRITTEN, self._unwritten)) if value}
+        for key, value in ((SPOOL_DROPPED, self._dropped),
+                           (SPOOL_UNWRITTEN, self._unwritten)):
+            if value:
+                raw['stats'][key] = value
         path = os.path.join(self._directory, name(
             begin_ns, raw['duration_ns'], self._host, os.getpid()))
         size = self._put(raw, path, self._unwritten > 0)

@@ -362,7 +362,7 @@ int
     }
     // A function that calls none ends next.
     struct _sampling_counted *record = calls->last;
-    if (record == NULL || frame->f_executable != record->key) {
+    if (record == NULL || record->key != _PySampling_FrameCode(frame)) {
         record = calls->last = _PySampling_CountedOf(calls, frame);
     }
     if (record == NULL) {

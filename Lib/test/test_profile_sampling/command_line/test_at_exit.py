@@ -39,7 +39,7 @@ class AtExitTest(unittest.TestCase):
 
     def test_default(self):
         status, out, err = self.run_code(
-            'print(os.getpid(), write(raw))')
+            'print(os.getpid(), write(raw) > 0)')
         pid, result = out.split()
         name = f'sampleprof.{pid}.pb.gz'
         self.assertEqual((status, result), (0, 'True'))
@@ -108,7 +108,7 @@ class AtExitTest(unittest.TestCase):
                 ("'a\\0b.txt'", 'None', 'null')):
             with self.subTest(out=out):
                 status, text, err = self.run_code(
-                    f'print(write(raw, {out}, {format}))')
+                    f'print(write(raw, {out}, {format}) > 0)')
                 self.assertEqual((status, text), (0, 'False\n'))
                 self.assertRegex(
                     err, rf'^sampleprof: cannot write .*{reason}.*'
@@ -163,7 +163,7 @@ class AtExitTest(unittest.TestCase):
                         os.replace = lambda *args, **options: (
                             signal.raise_signal(2))
                         return True
-                    print({code})
+                    print(bool({code}))
                 ''')
                 self.assertEqual((status, out), (0, 'False\n'))
                 self.assertTrue(err.startswith('sampleprof: cannot write '))
