@@ -4,6 +4,7 @@ import os
 
 from profile_sampling import _files, _formats
 from profile_sampling._cli import elsewhere, merge, newest, page, spooled
+from profile_sampling._cli.history import History
 from profile_sampling._cli.common import (
     Failure, add_format, add_idle, add_max_bytes, add_mine, add_output,
     add_source, at_least, choose_format, encoded, load, refuse_input,
@@ -113,7 +114,7 @@ def add(commands):
     _add_parts(parser.add_argument_group(
         'parts', 'What to look at.  PATTERN is a regular expression for '
         'names of functions and their files.'))
-    parser.set_defaults(run=_run, by_process=False)
+    parser.set_defaults(run=_run, by_process=False, head=())
 
 
 def _add_tables(group):
@@ -286,7 +287,9 @@ def _whole(options):
     """Return (paths, tables) of what is to be shown."""
     files = options.files or [os.curdir]
     if len(files) == 1 and spooled.is_one(files[0]):
-        tables = spooled.load(files[0], options)
+        history = History()
+        tables = spooled.load(files[0], options, history)
+        options.head = history.lines()
         options.by_process = len(tables.processes) > 1
         options.begin_ns = options.end_ns = None
         return files, tables
@@ -400,7 +403,7 @@ def _report(tables, path, format, options):
             return showable(text.with_tables(
                 tables, sites, shown, width=width,
                 color=is_colored(options.output),
-                name=path if is_shown else None,
+                name=path if is_shown else None, head=options.head,
                 more=wrapped(_more(tables), width, ' ') if is_shown
                 else ()),
                 options.output)

@@ -136,9 +136,9 @@ def refuse_options(options):
             raise Failure(f'{option} chooses segments of a directory', 2)
 
 
-def loaded(directory, options):
+def loaded(directory, options, history=None):
     """Iterate over (path, tables) of the segments that are asked for; say
-    which they were, and what is missing."""
+    which they were, and what is missing.  They are added to a History."""
     everything = _all(directory)
     found = _chosen(directory, everything, options)
     faults, ended = [], set()
@@ -150,6 +150,8 @@ def loaded(directory, options):
             if os.path.lexists(path):
                 faults.append(str(exc))
             continue
+        if history is not None:
+            history.add(segment, tables)
         if tables.stats.get(SPOOL_ENDED):
             ended.add((segment.host, segment.pid))
         yield path, tables
@@ -158,9 +160,10 @@ def loaded(directory, options):
         say(line)
 
 
-def load(directory, options):
+def load(directory, options, history=None):
     """Return the tables of their sum."""
-    return common.summed(loaded(directory, options), options.max_bytes)
+    return common.summed(loaded(directory, options, history),
+                         options.max_bytes)
 
 
 def _summary(directory, found):
@@ -182,5 +185,6 @@ def _killed(everything, found, ended):
         length_ns = segment.end_ns - segment.begin_ns
         if (path in found and (host, pid) not in ended and time.time_ns()
                 > segment.end_ns + _SEGMENTS_MISSING * length_ns):
-            yield (f'process {pid} of {host} was killed after '
-                   f'{date(segment.end_ns)}: what it did then is missing')
+            yield (f'process {pid} of {host} has left nothing after '
+                   f'{date(segment.end_ns)}: it was killed, or could not '
+                   'write')

@@ -58,12 +58,16 @@ def render(tables, *, top=None, sort=None, width=WIDTH, color=False,
                        name=name)
 
 
-def with_tables(tables, sites, shown, *, width, color, name=None, more=()):
-    """Return a report with these tables; *more* are lines at its end."""
+def with_tables(tables, sites, shown, *, width, color, name=None, head=(),
+                more=()):
+    """Return a report with these tables; *head* are lines above all but the
+    name, *more* are lines at its end."""
     def wrap(parts, separator=', '):
         return wrapped(list(parts), width, separator)
     # Of a file that somebody may have sent: it reaches a terminal.
     result = wrap([printable(name)]) if name else []
+    if head:
+        result += [*map(printable, head), '']
     result += header.lines(tables, sites, wrap)
     if not any(map(any, tables.value_columns)):
         return '\n'.join([*result, '', *wrap(_nothing(tables), ' ')]) + '\n'

@@ -148,6 +148,11 @@ def date(ns):
     return time.strftime('%Y-%m-%d %H:%M:%S UTC', moment)
 
 
+def clock(ns):
+    """Return the time of day."""
+    return time.strftime('%H:%M:%S', time.gmtime(ns // 1_000_000_000))
+
+
 def text_width(text):
     """Return how many columns of a terminal a text takes."""
     return len(text) if text.isascii() else sum(map(_columns, text))

@@ -135,7 +135,7 @@ def spooler(directory, every_s, keep_bytes, opened, ledger):
         return write(raw, path, 'pprof', None, True, encode,
                      _say_nothing if is_known else say, '', kept)
 
-    spool = Spool(directory, every_s, keep_bytes, host, put)
+    spool = Spool(directory, every_s, keep_bytes, host, put, say)
 
     def write_last(raw, quiet, is_exec):
         note = '' if quiet else children.said()

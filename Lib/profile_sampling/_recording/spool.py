@@ -40,13 +40,14 @@ class Spool:
     """Writes the segments of the command line's session.
 
     *put*(raw, path, is_known) writes the tables of one to a file and returns
-    its size, 0 if it could not; *is_known* if that has been said.
+    its size, 0 if it could not; *is_known* if that has been said.  *say*(line)
+    prints a line.
     """
 
-    def __init__(self, directory, every_s, keep_bytes, host, put):
+    def __init__(self, directory, every_s, keep_bytes, host, put, say):
         self._directory = directory
         self._every_s, self._keep_bytes = every_s, keep_bytes
-        self._host, self._put = host, put
+        self._host, self._put, self._say = host, put, say
         # The program may take its modules out of sys.modules.
         self._core = _core.load()
         self.countings = []
@@ -75,8 +76,12 @@ class Spool:
         os.register_at_fork(after_in_child=self._begin_in_child)
 
     def _start_thread(self):
-        self._thread = self._core.start_helper(
-            _thread.start_joinable_thread, self._run, True)
+        try:
+            self._thread = self._core.start_helper(
+                _thread.start_joinable_thread, self._run, True)
+        except RuntimeError as exc:
+            self._say(f'sampleprof: process {os.getpid()} writes one segment, '
+                      f'at its end: {exc}')
 
     def _begin_in_child(self):
         self._begin()
@@ -87,7 +92,8 @@ class Spool:
 
     def _give_up(self):
         self._is_over.release()
-        self._thread.join(_MAX_WAIT_S)
+        if self._thread is not None:
+            self._thread.join(_MAX_WAIT_S)
 
     def _run(self):
         _thread._set_sampled_name(_thread.get_ident(), 'profile_sampling')
@@ -101,9 +107,12 @@ class Spool:
         with self._writing:
             try:
                 raw = self._core.snapshot(True)
+                self._complete(raw, goes_on=False)
             except RuntimeError:
                 return      # the session has ended meanwhile
-            self._complete(raw, goes_on=False)
+            except MemoryError:
+                self._unwritten += 1
+                return
             self._pending = raw
             self._write(raw)
             self._pending = None

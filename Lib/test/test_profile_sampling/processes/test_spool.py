@@ -9,8 +9,10 @@ import time
 import unittest
 
 from profile_sampling import Profile
+from profile_sampling._cli.history import History
 from profile_sampling._data.segments import SUFFIX, Segment, name, parsed
 
+from ..support.builders import Builder
 from ..support.sessions import ProgramTest, environment
 
 OPTION = '-Xsampleprof=rate_hz=1000,spool=spool,every=0.1'
@@ -259,6 +261,7 @@ class CommandsTest(SpoolTest):
         part = self.command('report', 'spool', '--pid', str(self.pids[0]))
         self.assertIn('1 process on 1 host', part.stderr)
         self.assertIn('work', part.stdout)
+        self.assertRegex(part.stdout, r'\nBusy    .*\nDoing   ')
         result = self.command('report', 'spool', '--html')
         self.assertIn('spool.html', os.listdir(self.directory), result.stderr)
 
@@ -296,9 +299,35 @@ class CommandsTest(SpoolTest):
         result = self.command('report', 'spool')
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn(f'process {self.pids[1]} of ', result.stderr)
-        self.assertIn('was killed after', result.stderr)
+        self.assertIn('it was killed, or could not write', result.stderr)
         self.assertIn(paths[0], result.stderr)
         self.assertNotIn(f'process {self.pids[0]} of ', result.stderr)
+
+
+class HistoryTest(unittest.TestCase):
+
+    def test_rows(self):
+        history = History()
+        for number, (pid, state, ns) in enumerate((
+                (41, 'running', SECOND), (41, 'gil_wait', 2 * SECOND),
+                (42, 'waiting', SECOND // 2))):
+            b = Builder().sample('a.f:1', wall_ns=ns, state=state)
+            history.add(Segment(number * SECOND, (number + 1) * SECOND, 'web',
+                                pid), b.profile()._tables)
+        self.assertEqual(history.lines(), [
+            '        00:00:00       00:00:00       00:00:01       00:00:02',
+            f'Busy    {"▅" * 20}{"█" * 20}{"▃" * 20}',
+            f'Doing   {"r" * 20}{"G" * 20}{"w" * 20}', '',
+            '    PID  Host       Time  Doing',
+            '     41  web         2 s  rrrrGGGGGGGG',
+            '     42  web         1 s  wwwwwwwwwwww',
+            'Busy: up to 2.0 threads, without what is idle',
+            'Doing: r running, w waiting, G GIL wait'])
+
+    def test_one_segment(self):
+        history = History()
+        history.add(Segment(0, SECOND, 'web', 1), Builder().profile()._tables)
+        self.assertEqual(history.lines(), [])
 
 
 class NamesTest(unittest.TestCase):
