@@ -32,9 +32,10 @@ def moment(text):
     from datetime import UTC, datetime
     day, separator, clock = text.rpartition('T')
     parts = datetime.strptime(
-        clock, '%H:%M:%S' if clock.count(':') > 1 else '%H:%M')
-    of_day_ns = (parts.hour * 3600 + parts.minute * 60
-                 + parts.second) * _SECOND
+        clock, '%H:%M:%S.%f' if '.' in clock else
+        '%H:%M:%S' if clock.count(':') > 1 else '%H:%M')
+    of_day_ns = ((parts.hour * 3600 + parts.minute * 60 + parts.second)
+                 * _SECOND + parts.microsecond * 1000)
     if not separator:
         return Moment(of_day_ns, None)
     start = datetime.strptime(day, '%Y-%m-%d').replace(tzinfo=UTC)
@@ -73,10 +74,24 @@ def add(parser, *, has_range=False):
                        help='of the process of this number')
 
 
+def _parted(path):
+    """Return the directory and the two times of 'DIR@03:00..03:10', either
+    of which may be missing; None for any other path."""
+    directory, _, times = path.rpartition('@')
+    begin, dots, end = times.partition('..')
+    if not (directory and dots) or os.path.lexists(path):
+        return path, None
+    try:
+        return directory, [moment(text) if text else None
+                           for text in (begin, end)]
+    except ValueError:
+        return path, None
+
+
 def is_one(path):
     """Return whether a path is a directory of segments."""
     try:
-        with os.scandir(path) as entries:
+        with os.scandir(_parted(path)[0]) as entries:
             return any([segments.parsed(entry.name) for entry in entries])
     except OSError:
         return False
@@ -92,10 +107,10 @@ def _all(directory):
     return found
 
 
-def _chosen(directory, found, options):
+def _chosen(directory, found, options, times):
     """Return those that are asked for."""
     newest_ns = max([segment.end_ns for segment in found.values()])
-    begin_ns, end_ns = [_ns(given, newest_ns) for given in (
+    begin_ns, end_ns = [_ns(given, newest_ns) for given in times or (
         options.begin_ns, options.end_ns)]
     if options.last_ns is not None:
         begin_ns = newest_ns - options.last_ns
@@ -136,11 +151,12 @@ def refuse_options(options):
             raise Failure(f'{option} chooses segments of a directory', 2)
 
 
-def loaded(directory, options, history=None):
+def loaded(path, options, history=None):
     """Iterate over (path, tables) of the segments that are asked for; say
     which they were, and what is missing.  They are added to a History."""
+    directory, times = _parted(path)
     everything = _all(directory)
-    found = _chosen(directory, everything, options)
+    found = _chosen(directory, everything, options, times)
     faults, ended = [], set()
     for path, segment in found.items():
         try:
@@ -160,9 +176,9 @@ def loaded(directory, options, history=None):
         say(line)
 
 
-def load(directory, options, history=None):
+def load(path, options, history=None):
     """Return the tables of their sum."""
-    return common.summed(loaded(directory, options, history),
+    return common.summed(loaded(path, options, history),
                          options.max_bytes)
 
 

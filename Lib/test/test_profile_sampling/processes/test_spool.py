@@ -278,6 +278,18 @@ class CommandsTest(SpoolTest):
                 result = self.command('report', 'spool', *options)
                 self.assertEqual(result.returncode, status, result.stderr)
 
+    def test_two_times(self):
+        last = self.segments()[self.pids[1]][0]
+        seconds, ns = divmod(last.start_time_ns, SECOND)
+        moment = time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))
+        moment += f'.{ns // 1000:06}'
+        result = self.command('diff', f'spool@..{moment}', f'spool@{moment}..')
+        self.assertEqual(result.returncode, 0, result.stderr)
+        first, second = result.stderr.splitlines()
+        self.assertIn(f'{len(self.segments()[self.pids[0]])} segments', first)
+        result = self.command('report', 'spool@1..2')
+        self.assertEqual(result.returncode, 1)
+
     def test_merge_and_diff(self):
         merged = self.command('merge', '-o', 'm.pb.gz', 'spool')
         self.assertEqual(merged.returncode, 0, merged.stderr)

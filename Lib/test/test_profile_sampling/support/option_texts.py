@@ -25,7 +25,8 @@ ITEMS = ('rate_hz=100', 'rate_hz=10000', 'names=calls', 'names=all',
          'names=off', 'format=text', 'format=collapsed', 'depth_frames=5',
          'depth_frames=16384', 'quiet=1', 'out=p.txt', 'out={pid}.pb',
          'out=.pb', 'signal=23', 'signal=64', 'opcodes', 'defer=0',
-         'defer=1', 'children=0', 'children=1')
+         'defer=1', 'children=0', 'children=1', 'spool=s', 'every=0.1',
+         'every=10', 'keep=8K')
 
 
 def text(rng):
