@@ -80,9 +80,17 @@ extern "C" {
 #define _PySampling_EPOCH() \
     _Py_atomic_load_uint_relaxed(&_PyRuntime.sampling.epoch)
 
-// At a safepoint of the eval loop, with _PY_SAMPLING_BIT set, and before
-// anything changes that the samples which wait belong to: they are recorded.
+// Where tasks keep what there is to ask.
+#define _PySampling_NoteTaskLayout(LAYOUT) \
+    (_PyRuntime.sampling.task_layout != NULL ? (void)0 \
+     : (void)(_PyRuntime.sampling.task_layout = (LAYOUT)))
+
+// At a safepoint of the eval loop, with _PY_SAMPLING_BIT set.
 extern void _PySampling_Safepoint(PyThreadState *tstate);
+
+// Before anything changes that the samples which wait belong to: they are
+// recorded.
+extern void _PySampling_BeforeChange(PyThreadState *tstate);
 
 // A context is about to change or to die.
 static inline void
@@ -91,7 +99,7 @@ _PySampling_BeforeContextChange(PyThreadState *tstate)
     if (_Py_atomic_load_uintptr_relaxed(&tstate->eval_breaker)
         & _PY_SAMPLING_BIT)
     {
-        _PySampling_Safepoint(tstate);
+        _PySampling_BeforeChange(tstate);
     }
 }
 
@@ -141,8 +149,6 @@ extern void _PySampling_BeforeDetach(PyThreadState *tstate);
 // GIL but with gil->mutex, which the holder needs to give the GIL up: takes no
 // lock and does not wait.  It may be called several times in one wait.
 extern void _PySampling_BeforeGILWait(PyThreadState *tstate);
-#define _PySampling_BeforeGILWait(TSTATE) \
-    _PySampling_IF_ACTIVE(_PySampling_BeforeGILWait(TSTATE))
 
 // The interpreter has a GIL, its own or that of others.
 #define _PySampling_AfterInitGIL(INTERP) \
@@ -252,6 +258,7 @@ extern PyObject *_PySampling_ForTask(PyObject *module, PyObject *function);
 
 #define _PySampling_ACTIVE() 0
 #define _PySampling_Safepoint(TSTATE) ((void)(TSTATE))
+#define _PySampling_NoteTaskLayout(LAYOUT) ((void)(LAYOUT))
 #define _PySampling_BeforeContextChange(TSTATE) ((void)(TSTATE))
 // What is reported of a task is not made, either.
 #define _PySampling_EnterTask(TASK) _PySampling_IF_ACTIVE((void)(TASK))

@@ -206,6 +206,13 @@ struct _sampling_memory {
     int can_readv;              // process_vm_readv() is allowed
 };
 
+/* That something holds while a GIL has seen so many switches, and since when;
+   0: not known.  Lock: the GIL's mutex. */
+struct _sampling_gil_note {
+    unsigned long switches;     // + 1; 0: nothing is noted
+    uint64_t since_ns;
+};
+
 /* Embedded in _PyThreadStateImpl. */
 struct _sampling_thread_state {
     struct _sampling_thread *record;    // owned; NULL until first sampled
@@ -214,6 +221,8 @@ struct _sampling_thread_state {
     struct _sampling_task_info entered; // asyncio's current task; owned
     struct _sampling_outer_task *outer_tasks;   // owned; it is inside
     struct _sampling_work work; // while an executor runs what a task gave it
+    PyObject *name;             // owned; NULL: threading has given it none
+    struct _sampling_gil_note waits;    // the thread, for the GIL
 };
 
 /* Embedded in _PyRuntimeState. */
@@ -298,6 +307,18 @@ struct _sampling_runtime_state {
     struct _sampling_ending *ending;
     int parks_threads;          // those of the program that take a GIL stop
     PyObject *exit_write;       // the function that does
+    // For other processes that ask this one (Python/sampling/reach/).
+    struct _sampling_reach {
+        // What the handler of SIGURG does with a request; NULL: it is not
+        // armed.  Set once.
+        void (*answer)(const void *siginfo);
+        int pid;                // a child of C code answers nothing
+        uint64_t pending;       // request that waits for a safepoint; 0: none
+        // No thread but its holder has had the GIL of the main interpreter.
+        struct _sampling_gil_note holds;
+    } reach;
+    // Where asyncio's tasks keep what there is to ask; NULL: none has run.
+    const struct _sampling_task_layout *task_layout;
     // Makes Python objects of a profile, for exit_write; the module's.
     PyObject *(*exit_export)(const struct _sampling_profile *);
 };

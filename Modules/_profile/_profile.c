@@ -16,6 +16,7 @@
 #include "_profile.h"
 
 #include <sched.h>                    // unshare()
+#include <signal.h>                   // siginfo_t
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -595,6 +596,35 @@ _profile_watch_imports_impl(PyObject *module, PyObject *function,
 PyDoc_STRVAR(module_doc, "The core of the sampling profiler.\n\n"
 "Use the profile_sampling package.");
 
+/*[clinic input]
+_profile.send_request
+
+    pid: int
+    native_id: int
+    request: unsigned_long_long(bitwise=True)
+    /
+
+Ask a process, by a signal to one of its threads.
+[clinic start generated code]*/
+
+static PyObject *
+_profile_send_request_impl(PyObject *module, int pid, int native_id,
+                           unsigned long long request)
+/*[clinic end generated code: output=4375ba96d4691ade input=2bc0ac253fbcfa27]*/
+{
+    siginfo_t info;
+    memset(&info, 0, sizeof(info));
+    info.si_signo = SIGURG;
+    info.si_code = SI_QUEUE;
+    info.si_pid = getpid();
+    info.si_uid = getuid();
+    info.si_value.sival_ptr = (void *)(uintptr_t)request;
+    if (syscall(SYS_rt_tgsigqueueinfo, pid, native_id, SIGURG, &info) != 0) {
+        return PyErr_SetFromErrno(PyExc_OSError);
+    }
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef module_methods[] = {
     _PROFILE_START_METHODDEF
     _PROFILE_LIMIT_OVERHEAD_METHODDEF
@@ -620,6 +650,7 @@ static PyMethodDef module_methods[] = {
     _PROFILE_READ_CALLS_METHODDEF
     _PROFILE_WATCH_QUERIES_METHODDEF
     _PROFILE_WATCH_IMPORTS_METHODDEF
+    _PROFILE_SEND_REQUEST_METHODDEF
     {NULL, NULL}
 };
 

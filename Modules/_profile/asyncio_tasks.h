@@ -38,7 +38,10 @@ sampled_task(asyncio_state *state, PyObject *task, _PySampling_TaskInfo *info)
     sampled_task(STATE, TASK, &(_PySampling_TaskInfo){0})
 
 #define SAMPLED_ENTER(STATE, TASK) \
-    _PySampling_EnterTask(SAMPLED_TASK(STATE, TASK))
+    do { \
+        _PySampling_NoteTaskLayout(&sampled_layout); \
+        _PySampling_EnterTask(SAMPLED_TASK(STATE, TASK)); \
+    } while (0)
 /* NULL: it was not left. */
 #define SAMPLED_LEAVE(STATE, TASK) \
     do { \

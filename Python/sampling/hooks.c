@@ -16,6 +16,7 @@
 #include "base/frame.h"
 #include "clock/clock.h"
 #include "native/native.h"            // _PySampling_KeepCall()
+#include "reach/door.h"
 #include "sample/buffer.h"            // _PySampling_HasCaptures()
 #include "sample/sample.h"
 #include "session/session.h"
@@ -113,7 +114,7 @@ void
 }
 
 void
-_PySampling_Safepoint(PyThreadState *tstate)
+_PySampling_BeforeChange(PyThreadState *tstate)
 {
     int saved_errno = errno;
     _PySampling_Thread *thread = session_thread(tstate);
@@ -152,6 +153,13 @@ _PySampling_Safepoint(PyThreadState *tstate)
 }
 
 void
+_PySampling_Safepoint(PyThreadState *tstate)
+{
+    _PySampling_BeforeChange(tstate);
+    _PySampling_AnswerPending(tstate);
+}
+
+void
 (_PySampling_BeforeYield)(PyThreadState *tstate)
 {
     _PySampling_Thread *thread = _PySampling_RECORD_OF(tstate);
@@ -175,11 +183,33 @@ void
     errno = saved_errno;
 }
 
+/* The moment is that of the second call that finds the same holder, by one who
+   has waited: the first would cost each wait a clock. */
+static void
+note(struct _sampling_gil_note *note, const struct _gil_runtime_state *gil)
+{
+    if (note->switches != gil->switch_number + 1) {
+        note->switches = gil->switch_number + 1;
+        note->since_ns = 0;
+    }
+    else if (note->since_ns == 0) {
+        note->since_ns = _PySampling_MonotonicNow();
+    }
+}
+
 void
-(_PySampling_BeforeGILWait)(PyThreadState *tstate)
+_PySampling_BeforeGILWait(PyThreadState *tstate)
 {
     if (_PyThreadState_MustExit(tstate)) {
         return;     // a daemon thread at exit: its state may be gone
+    }
+    const struct _gil_runtime_state *gil = tstate->interp->ceval.gil;
+    note(&((_PyThreadStateImpl *)tstate)->sampling.waits, gil);
+    if (_Py_IsMainInterpreter(tstate->interp)) {
+        note(&_PyRuntime.sampling.reach.holds, gil);
+    }
+    if (!_PySampling_ACTIVE()) {
+        return;
     }
     _PySampling_Thread *thread = session_thread(tstate);
     if (thread == NULL || _PySampling_STATE_OF(_PySampling_WORD(thread))
@@ -264,4 +294,11 @@ void
         begin_run(tstate, thread);
     }
     errno = saved_errno;
+}
+
+PyStatus
+_PySampling_InitFromConfig(PyThreadState *tstate)
+{
+    _PySampling_ReachBegin(tstate);
+    return _PySampling_Autostart(tstate);
 }

@@ -25,6 +25,14 @@ SAMPLING_OBJS= \
 	Python/sampling/native/operators.o \
 	Python/sampling/native/safe_read.o \
 	Python/sampling/native/types.o \
+	Python/sampling/reach/copies.o \
+	Python/sampling/reach/door.o \
+	Python/sampling/reach/dump.o \
+	Python/sampling/reach/frames.o \
+	Python/sampling/reach/kernel.o \
+	Python/sampling/reach/locks.o \
+	Python/sampling/reach/records.o \
+	Python/sampling/reach/tasks.o \
 	Python/sampling/sample/account.o \
 	Python/sampling/sample/buffer.o \
 	Python/sampling/sample/capture.o \
@@ -75,6 +83,8 @@ SAMPLING_HEADERS= \
 	$(srcdir)/Python/sampling/clock/inside.h \
 	$(srcdir)/Python/sampling/native/naming.h \
 	$(srcdir)/Python/sampling/native/native.h \
+	$(srcdir)/Python/sampling/reach/door.h \
+	$(srcdir)/Python/sampling/reach/reach.h \
 	$(srcdir)/Python/sampling/sample/buffer.h \
 	$(srcdir)/Python/sampling/sample/sample.h \
 	$(srcdir)/Python/sampling/sample/walk.h \
@@ -99,6 +109,7 @@ SAMPLING_LIBSUBDIRS= \
 	profile_sampling/_formats/page \
 	profile_sampling/_formats/pprof \
 	profile_sampling/_page \
+	profile_sampling/_reach \
 	profile_sampling/_recording \
 	profile_sampling/_subscribing \
 	profile_sampling/middleware

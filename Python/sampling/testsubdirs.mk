@@ -5,6 +5,7 @@
 		test/test_profile_sampling/labels \
 		test/test_profile_sampling/processes \
 		test/test_profile_sampling/profiles \
+		test/test_profile_sampling/reach \
 		test/test_profile_sampling/recording \
 		test/test_profile_sampling/side_effects \
 		test/test_profile_sampling/stacks \

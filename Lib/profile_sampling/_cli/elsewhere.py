@@ -6,15 +6,14 @@ It must not know which words there are.
 
 from profile_sampling._options import MEMORY_MODES, NO_MEMORY
 
-_RUNNING = ('a process that runs cannot be reached: start it with python -X '
-            'sampleprof, or by record')
+_RUNNING = 'what a process that runs does at this moment: dump -p PID'
 _LIVE = ('a profile is shown when it is written: python -X sampleprof, then '
          'report')
 _PAGE = 'a page with a flame graph: report --html FILE'
 _SHOW = 'to look at a profile: report FILE'
 
 _COMMANDS = {
-    'attach': _RUNNING, 'dump': _RUNNING, 'top': _LIVE, 'live': _LIVE,
+    'attach': _RUNNING, 'top': _LIVE, 'live': _LIVE,
     'watch': _LIVE, 'memory': NO_MEMORY, 'alloc': NO_MEMORY,
     'flame': _PAGE, 'flamegraph': _PAGE, 'view': _SHOW, 'open': _SHOW,
     'show': _SHOW}

@@ -1,4 +1,4 @@
-"""The command list: which profiles there are, by revision."""
+"""The command list: which profiles there are, by revision; or processes."""
 
 import os
 import sys
@@ -23,6 +23,13 @@ def add(commands):
     parser.add_argument('directory', nargs='?', default=os.curdir,
                         metavar='DIRECTORY',
                         help='where they are (default: here)')
+    parser.add_argument('--processes', action='store_true',
+                        help='list the processes of Python instead, and which '
+                             'of them can be asked by dump')
+    parser.add_argument('--look', action='store_true',
+                        help='ask each of these what it does now')
+    parser.add_argument('--json', action='store_true',
+                        help='the processes as one object of JSON')
     add_max_bytes(parser)
     parser.set_defaults(run=_run)
 
@@ -39,7 +46,20 @@ def paths(directory):
     return [path for path in found if os.path.isfile(path)]
 
 
+def _processes(options):
+    import json
+    from profile_sampling._reach import listing
+    try:
+        rows = listing.rows(with_looks=options.look)
+    except OSError as exc:
+        raise Failure(f'cannot read /proc: {exc.strerror}') from None
+    write_text(json.dumps(listing.as_json(rows)) + '\n' if options.json
+               else listing.render(rows, screen.width_of(None)))
+
+
 def _run(options):
+    if options.processes:
+        return _processes(options)
     profiles, faults = [], []
     for path in paths(options.directory):
         try:

@@ -15,7 +15,7 @@ from profile_sampling._data.values import did_you_mean, printable
 _CHOICE = re.compile("invalid choice: '(.*)' \\(choose from (.*)\\)")
 _QUOTED = re.compile("'?([^', ]+)'?")
 _UNRECOGNIZED = 'unrecognized arguments: '
-_RECORDING = 'record', 'stat', 'exec', 'run'
+_RECORDING = 'record', 'stat', 'exec', 'run', 'dump'
 _OF_COMMAND = 'argument COMMAND: '
 # To these -- means something among the arguments.
 _WITH_DASHES = *_RECORDING, 'diff'
@@ -115,8 +115,8 @@ def _recording(command=None):
     """Return the commands that record; raise ImportError if this one does and
     there is nothing to record with."""
     if _core.is_there():
-        from profile_sampling._cli import cprofile, record, stat
-        return record, stat, cprofile
+        from profile_sampling._cli import cprofile, dump, record, stat
+        return record, stat, dump, cprofile
     if command in _RECORDING:
         _core.load()
     return ()

@@ -140,32 +140,33 @@ class _Loops:
         return known
 
     def _is_loop(self, node):
-        called = None
+        return waits_for_work(self._stack(node))
+
+    def _stack(self, node):
         while node:
             frame = self._nodes[NODE_COLUMNS * node + 1]
-            function = self._functions[self._function_of_frame[frame]]
-            if function.kind != 'python':
-                if function.name in _CALLS:
-                    return True
-            elif function.name == _RUN:
-                return _is_wait(called)
-            elif function.module not in _WAITING:
-                return (function.name in _LOOPS
-                        or function.name in _WORKERS and _fetches(called)
-                        or self._is_below_fetcher(node))
-            called = function
+            yield self._functions[self._function_of_frame[frame]]
             node = self._nodes[NODE_COLUMNS * node]
-        return called is not None and called.kind == 'python'
 
 
-    def _is_below_fetcher(self, node):
-        while node:
-            frame = self._nodes[NODE_COLUMNS * node + 1]
-            node = self._nodes[NODE_COLUMNS * node]
-            if self._functions[
-                    self._function_of_frame[frame]].name in _FETCHERS:
+def waits_for_work(functions):
+    """Return whether a thread that waits in *functions*, the innermost first,
+    has nothing to do."""
+    called = None
+    functions = iter(functions)
+    for function in functions:
+        if function.kind != 'python':
+            if function.name in _CALLS:
                 return True
-        return False
+        elif function.name == _RUN:
+            return _is_wait(called)
+        elif function.module not in _WAITING:
+            return (function.name in _LOOPS
+                    or function.name in _WORKERS and _fetches(called)
+                    or function.name in _FETCHERS
+                    or any(outer.name in _FETCHERS for outer in functions))
+        called = function
+    return called is not None and called.kind == 'python'
 
 
 def _is_wait(function):

@@ -897,4 +897,47 @@ _profile_watch_imports(PyObject *module, PyObject *const *args, Py_ssize_t nargs
 exit:
     return return_value;
 }
-/*[clinic end generated code: output=69ee10ad6ccf15fc input=a9049054013a1b77]*/
+
+PyDoc_STRVAR(_profile_send_request__doc__,
+"send_request($module, pid, native_id, request, /)\n"
+"--\n"
+"\n"
+"Ask a process, by a signal to one of its threads.");
+
+#define _PROFILE_SEND_REQUEST_METHODDEF    \
+    {"send_request", _PyCFunction_CAST(_profile_send_request), METH_FASTCALL, _profile_send_request__doc__},
+
+static PyObject *
+_profile_send_request_impl(PyObject *module, int pid, int native_id,
+                           unsigned long long request);
+
+static PyObject *
+_profile_send_request(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+{
+    PyObject *return_value = NULL;
+    int pid;
+    int native_id;
+    unsigned long long request;
+
+    if (!_PyArg_CheckPositional("send_request", nargs, 3, 3)) {
+        goto exit;
+    }
+    pid = PyLong_AsInt(args[0]);
+    if (pid == -1 && PyErr_Occurred()) {
+        goto exit;
+    }
+    native_id = PyLong_AsInt(args[1]);
+    if (native_id == -1 && PyErr_Occurred()) {
+        goto exit;
+    }
+    if (!PyLong_Check(args[2])) {
+        _PyArg_BadArgument("send_request", "argument 3", "int", args[2]);
+        goto exit;
+    }
+    request = PyLong_AsUnsignedLongLongMask(args[2]);
+    return_value = _profile_send_request_impl(module, pid, native_id, request);
+
+exit:
+    return return_value;
+}
+/*[clinic end generated code: output=26915d41c04a2a4d input=a9049054013a1b77]*/

@@ -2,6 +2,7 @@
    those below:
 
        hooks, objects      where the interpreter calls in
+       reach               what another process asks
        session             who takes part, from when to when
        calls               exact calls, beside the samples
        task                tasks: what they wait for

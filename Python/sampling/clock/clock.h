@@ -104,6 +104,12 @@ extern uint64_t _PySampling_DeadlinesUntil(uint64_t moment_ns);
 // clock/signal.c.  May a program ask for this signal?  Async-signal-safe.
 extern int _PySampling_IsUsableSignal(int signum);
 
+// SIGURG that carries a word goes to `answer` from now on, with or without a
+// clock, unless the program has a handler for it.
+extern void _PySampling_SignalArm(void (*answer)(const void *siginfo));
+// Is it the handler that waits for such a signal while there is no clock?
+extern int _PySampling_IsArmedHandler(PyOS_sighandler_t handler);
+
 // On the thread itself, not in its signal handler: does it block the signal?
 extern void _PySampling_ReadMask(_PySampling_Thread *thread);
 // Async-signal-safe.

@@ -20,10 +20,44 @@
 #include <unistd.h>
 
 
+/* Others forward or repeat signals by chance: only one that carries a word is
+   a request. */
+static void
+handle_request(int Py_UNUSED(signum), siginfo_t *info, void *Py_UNUSED(context))
+{
+    void (*answer)(const void *) = _PyRuntime.sampling.reach.answer;
+    if (info->si_code == SI_QUEUE && answer != NULL) {
+        int saved_errno = errno;
+        answer(info);
+        errno = saved_errno;
+    }
+}
+
 static void
 handle_signal(int signum, siginfo_t *info, void *context)
 {
+    if (info->si_code == SI_QUEUE && signum == SIGURG) {
+        handle_request(signum, info, context);
+        return;
+    }
     _PyRuntime.sampling.handler(signum, info, context);
+}
+
+static int
+has_handler(const struct sigaction *action,
+            void (*handler)(int, siginfo_t *, void *))
+{
+    return (action->sa_flags & SA_SIGINFO) != 0
+        && action->sa_sigaction == handler;
+}
+
+static int
+set_handler(int signum, void (*handler)(int, siginfo_t *, void *))
+{
+    struct sigaction action = {.sa_sigaction = handler};
+    action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+    sigfillset(&action.sa_mask);
+    return sigaction(signum, &action, NULL);
 }
 
 /* Installs the handler for a signal that nobody uses. */
@@ -32,17 +66,34 @@ install_handler(struct _sampling_signal *signal, int signum)
 {
     struct sigaction action;
     if (sigaction(signum, NULL, &action) != 0
-        || (action.sa_flags & SA_SIGINFO) != 0
-        || (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN))
+        || ((action.sa_flags & SA_SIGINFO) != 0
+            && !has_handler(&action, handle_request))
+        || ((action.sa_flags & SA_SIGINFO) == 0
+            && action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN))
     {
         return -1;
     }
     signal->old_action = action;
-    memset(&action, 0, sizeof(action));
-    action.sa_sigaction = handle_signal;
-    action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
-    sigfillset(&action.sa_mask);
-    return sigaction(signum, &action, NULL);
+    return set_handler(signum, handle_signal);
+}
+
+void
+_PySampling_SignalArm(void (*answer)(const void *siginfo))
+{
+    struct sigaction action;
+    _PyRuntime.sampling.reach.answer = answer;
+    if (sigaction(SIGURG, NULL, &action) == 0
+        && (action.sa_flags & SA_SIGINFO) == 0
+        && action.sa_handler == SIG_DFL)
+    {
+        (void)set_handler(SIGURG, handle_request);
+    }
+}
+
+int
+_PySampling_IsArmedHandler(PyOS_sighandler_t handler)
+{
+    return (void *)handler == (void *)handle_request;
 }
 
 /* May the clock have sent the signal?  If the user's queue
@@ -61,8 +112,7 @@ handler_is_ours(int signum)
 {
     struct sigaction action;
     return sigaction(signum, NULL, &action) == 0
-        && (action.sa_flags & SA_SIGINFO) != 0
-        && action.sa_sigaction == handle_signal;
+        && has_handler(&action, handle_signal);
 }
 
 int
@@ -200,7 +250,9 @@ _PySampling_SignalHandlerOfProgram(const struct _sampling_signal *signal,
                                    PyOS_sighandler_t handler)
 {
     return (void *)handler == (void *)handle_signal
-        ? signal->old_action.sa_handler : handler;
+        ? (has_handler(&signal->old_action, handle_request)
+           ? SIG_DFL : signal->old_action.sa_handler)
+        : handler;
 }
 
 /* Gives the signal back, unless someone has taken it over meanwhile. */

@@ -100,6 +100,13 @@ read_own(PyInterpreterState *interp, PyTypeObject *type, PyObject *object,
                      key) : NULL;
 }
 
+PyObject *
+_PySampling_ReadOwn(PyInterpreterState *interp, PyObject *object,
+                    PyObject *key)
+{
+    return read_own(interp, Py_TYPE(object), object, key);
+}
+
 /* The offset of an attribute that C code keeps in the object; 0: there is no
    such attribute. */
 static Py_ssize_t

@@ -168,6 +168,14 @@ find_name(struct _sampling_tables *tables, PyInterpreterState *interp,
     return 0;
 }
 
+int
+_PySampling_NameCallee(PyInterpreterState *interp, _PySampling_Frame words,
+                       _PySampling_Frame mark, struct _sampling_name *name)
+{
+    _PySampling_ClearName(name);
+    return find_name(NULL, interp, words, mark, 1, name);
+}
+
 
 /* Rows. */
 

@@ -1,6 +1,7 @@
 /* Sampling profiler: what the files that name callees share
-   (native/types.c, native/names.c, native/callables.c, native/operators.c);
-   of no concern to others. */
+   (native/types.c, native/names.c, native/callables.c, native/operators.c), and
+   how another process gets a name.  Without tables (NULL), texts are encoded
+   and not kept. */
 
 #ifndef Py_SAMPLING_NAMING_H
 #define Py_SAMPLING_NAMING_H
@@ -80,6 +81,9 @@ extern int _PySampling_NameCallable(struct _sampling_tables *tables,
                                     PyInterpreterState *interp,
                                     PyTypeObject *type, PyObject *object,
                                     struct _sampling_name *name);
+// An entry of the dict of an object that is alive.  NULL: it has none.
+extern PyObject *_PySampling_ReadOwn(PyInterpreterState *interp,
+                                     PyObject *object, PyObject *key);
 // What a functools.partial calls; NULL: it is none.
 extern PyObject *_PySampling_WrappedCallable(PyInterpreterState *interp,
                                              PyTypeObject *type,
@@ -95,5 +99,12 @@ extern int _PySampling_NameOperator(struct _sampling_tables *tables,
                                     int oparg, PyTypeObject *first,
                                     void *second,
                                     struct _sampling_name *name);
+
+// Of the callee that FindCallee() or CaptureCallee() has found.  Async-signal-
+// safe, while nobody but the caller runs Python code (native/names.c).
+extern int _PySampling_NameCallee(PyInterpreterState *interp,
+                                  _PySampling_Frame words,
+                                  _PySampling_Frame mark,
+                                  struct _sampling_name *name);
 
 #endif  // !Py_SAMPLING_NAMING_H

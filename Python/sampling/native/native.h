@@ -51,9 +51,12 @@ extern void _PySampling_WorkOutSlots(PyCodeObject *code, uint8_t *units,
 struct _sampling_slots;
 
 extern struct _sampling_slots *_PySampling_SlotsNew(void);
+// So many zero bytes are slots, too, without memory of their own unless they
+// are kept.
+extern size_t _PySampling_SlotsSize(void);
 extern void _PySampling_SlotsFree(struct _sampling_slots *slots);
 
-// Forgets all code objects.
+// Forgets all code objects.  Async-signal-safe if none is kept.
 extern void _PySampling_SlotsClear(struct _sampling_slots *slots);
 
 #define _PySampling_NO_SLOT (-1)

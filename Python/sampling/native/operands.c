@@ -108,7 +108,10 @@ put(struct _sampling_slots *slots, struct slot_table *table)
 static void
 clear(struct _sampling_slots *slots)
 {
-    for (uint32_t i = 0; slots->index != NULL && i <= slots->mask; i++) {
+    if (slots->index == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i <= slots->mask; i++) {
         if (slots->index[i] != FREED) {
             free(slots->index[i]);
         }
@@ -185,6 +188,12 @@ struct _sampling_slots *
 _PySampling_SlotsNew(void)
 {
     return calloc(1, sizeof(struct _sampling_slots));
+}
+
+size_t
+_PySampling_SlotsSize(void)
+{
+    return sizeof(struct _sampling_slots);
 }
 
 void

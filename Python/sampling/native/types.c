@@ -49,6 +49,14 @@ void
 _PySampling_AppendObject(struct _sampling_text *text,
                          struct _sampling_tables *tables, PyObject *string)
 {
+    if (tables == NULL) {
+        char bytes[_PySampling_MAX_NAME_BYTES];
+        if (string != NULL && PyUnicode_Check(string)) {
+            _PySampling_AppendBytes(text, bytes, _PySampling_EncodeText(
+                string, bytes, sizeof(bytes)));
+        }
+        return;
+    }
     uint32_t row = _PySampling_InternText(tables, string);
     if (row != NO_ROW) {
         const char *bytes = AT(tables, string, row)->bytes;

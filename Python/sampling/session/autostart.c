@@ -207,7 +207,7 @@ say_what_is_missing(int by_option)
 }
 
 PyStatus
-_PySampling_InitFromConfig(PyThreadState *tstate)
+_PySampling_Autostart(PyThreadState *tstate)
 {
     const PyConfig *config = _PyInterpreterState_GetConfig(tstate->interp);
     const wchar_t *option =

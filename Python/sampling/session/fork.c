@@ -155,6 +155,10 @@ _PySampling_AfterForkChild(void)
 {
     rest_in_child();
     STATE->is_child_of_c_code = 0;
+    if (STATE->reach.pid != 0) {
+        STATE->reach.pid = STATE->memory.pid = (int)getpid();
+        STATE->reach.pending = 0;
+    }
     renew_wakeups();
     forget_sinks();
     _PySampling_CountAfterFork(_PyThreadState_GET(), STATE->exit_session

@@ -429,7 +429,9 @@ _PySampling_ManualTick(PyThreadState *tstate, uint64_t wall_ns,
 PyOS_sighandler_t
 _PySampling_HandlerOfProgram(int signum, PyOS_sighandler_t handler)
 {
-    if (_PySampling_IsEndingHandler(handler)) {
+    if (_PySampling_IsEndingHandler(handler)
+        || _PySampling_IsArmedHandler(handler))
+    {
         return SIG_DFL;
     }
     if (!_PySampling_ACTIVE() || signum != STATE->signal) {

@@ -77,7 +77,9 @@ extern void _PySampling_SetWriter(PyThreadState *tstate);
 extern int _PySampling_AnotherWrites(PyThreadState *tstate);
 extern void _PySampling_WaitForWriter(PyThreadState *tstate);
 
-// session/autostart.c.  Never raises.  Runs Python code.
+// session/autostart.c.  What -X sampleprof and PYTHONSAMPLEPROF ask for.
+extern PyStatus _PySampling_Autostart(PyThreadState *tstate);
+// Never raises.  Runs Python code.
 extern void _PySampling_WriteBeforeExec(PyThreadState *tstate,
                                         const char *path);
 

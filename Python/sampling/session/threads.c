@@ -362,6 +362,7 @@ _PySampling_ThreadEnd(PyThreadState *tstate)
 {
     _PyThreadStateImpl *impl = (_PyThreadStateImpl *)tstate;
     _Py_atomic_store_int_relaxed(&impl->sampling.is_bound, 0);
+    Py_CLEAR(impl->sampling.name);
     forget_helper(tstate);
     if (impl->sampling.record != NULL) {
         int saved_errno = errno;
@@ -405,17 +406,38 @@ name_thread(unsigned long ident, PyObject *name)
     _PySampling_LEAVE_HOOK(own);
 }
 
+/* For who asks later; of another thread, the list of them is looked through. */
+static void
+keep_name(unsigned long ident, PyObject *name)
+{
+    PyThreadState *tstate = _PyThreadState_GET();
+    HEAD_LOCK(&_PyRuntime);
+    if (tstate->thread_id != ident) {
+        tstate = tstate->interp->threads.head;
+        while (tstate != NULL && tstate->thread_id != ident) {
+            tstate = tstate->next;
+        }
+    }
+    PyObject *old = NULL;
+    if (tstate != NULL) {
+        PyObject **at = &((_PyThreadStateImpl *)tstate)->sampling.name;
+        old = *at;
+        *at = Py_NewRef(name);
+    }
+    HEAD_UNLOCK(&_PyRuntime);
+    Py_XDECREF(old);
+}
+
 PyObject *
 _PySampling_SetThreadName(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    // First, since each thread that starts comes here, profiled or not.
-    if (!_PySampling_ACTIVE()) {
-        Py_RETURN_NONE;
-    }
     unsigned long ident;
     PyObject *name;
     if (PyArg_ParseTuple(args, "kU", &ident, &name)) {
-        name_thread(ident, name);
+        keep_name(ident, name);
+        if (_PySampling_ACTIVE()) {
+            name_thread(ident, name);
+        }
     }
     else {
         // The program may have set any attribute of its thread to anything.

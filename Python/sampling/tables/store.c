@@ -9,9 +9,6 @@
 
 #include "store.h"
 
-/* The longest name that is kept, in bytes of UTF-8, less than a block; the
-   rest is cut off with a mark.  Long enough for any name a person wrote. */
-#define MAX_STRING_BYTES 4096
 #define CUT_MARK "..."
 
 
@@ -167,25 +164,32 @@ encode_utf8(Py_UCS4 ch, char *out)
 /* PyUnicode_AsUTF8() would cache its result in the program's own object, so
    the text is encoded here. */
 uint32_t
-_PySampling_InternText(struct _sampling_tables *tables, PyObject *text)
+_PySampling_EncodeText(PyObject *text, char *out, uint32_t space)
 {
-    if (text == NULL || !PyUnicode_Check(text)) {
-        return NO_ROW;
-    }
-    char buffer[MAX_STRING_BYTES];
     uint32_t size = 0;
     Py_ssize_t length = PyUnicode_GET_LENGTH(text);
     int kind = PyUnicode_KIND(text);
     const void *data = PyUnicode_DATA(text);
     for (Py_ssize_t i = 0; i < length; i++) {
-        if (size + 4 + strlen(CUT_MARK) > sizeof(buffer)) {
-            memcpy(buffer + size, CUT_MARK, strlen(CUT_MARK));
+        if (size + 4 + strlen(CUT_MARK) > space) {
+            memcpy(out + size, CUT_MARK, strlen(CUT_MARK));
             size += strlen(CUT_MARK);
             break;
         }
-        size += encode_utf8(PyUnicode_READ(kind, data, i), buffer + size);
+        size += encode_utf8(PyUnicode_READ(kind, data, i), out + size);
     }
-    return _PySampling_InternBytes(tables, buffer, size);
+    return size;
+}
+
+uint32_t
+_PySampling_InternText(struct _sampling_tables *tables, PyObject *text)
+{
+    if (text == NULL || !PyUnicode_Check(text)) {
+        return NO_ROW;
+    }
+    char buffer[_PySampling_MAX_STRING_BYTES];
+    return _PySampling_InternBytes(
+        tables, buffer, _PySampling_EncodeText(text, buffer, sizeof(buffer)));
 }
 
 /* An entry of a dict, if that can be read without running Python code: a dict

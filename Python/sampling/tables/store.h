@@ -157,6 +157,15 @@ extern void _PySampling_FreeTexts(struct _sampling_tables *tables);
 extern uint32_t
 _PySampling_FindBytes(const struct _sampling_tables *tables,
                       const char *bytes, uint32_t size);
+/* The longest name that is kept, in bytes of UTF-8, less than a block; the
+   rest is cut off with a mark.  Long enough for any name a person wrote. */
+#define _PySampling_MAX_STRING_BYTES 4096
+
+// A str as UTF-8, cut to `space`.  Returns how many bytes that took.
+// Async-signal-safe.
+extern uint32_t _PySampling_EncodeText(PyObject *text, char *out,
+                                       uint32_t space);
+
 extern uint32_t _PySampling_InternBytes(struct _sampling_tables *tables,
                                         const char *bytes, uint32_t size);
 // Of a str; NO_ROW for anything else.

@@ -196,6 +196,27 @@ next_suspended(PyObject **next)
     return gen;
 }
 
+_PyInterpreterFrame *
+_PySampling_NextAwait(PyObject **next)
+{
+    PyGenObject *gen = next_suspended(next);
+    return gen != NULL ? frame_of(gen) : NULL;
+}
+
+int
+_PySampling_IsExecuting(PyObject *coroutine)
+{
+    return is_generator(coroutine)
+        && ((PyGenObject *)coroutine)->gi_frame_state == FRAME_EXECUTING;
+}
+
+int
+_PySampling_HasEnded(PyObject *coroutine)
+{
+    return is_generator(coroutine)
+        && FRAME_STATE_FINISHED(((PyGenObject *)coroutine)->gi_frame_state);
+}
+
 PyObject *
 _PySampling_AwaitedBy(const _PySampling_TaskInfo *info)
 {

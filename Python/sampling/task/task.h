@@ -90,6 +90,11 @@ extern uint32_t _PySampling_AwaitsNode(struct _sampling_tables *tables,
 // The innermost of its coroutines, or NULL: it is not suspended in any.
 extern struct _PyInterpreterFrame *
 _PySampling_InnermostAwait(const _PySampling_TaskInfo *info);
+// The frame of the next suspended coroutine of a chain, which goes on to what
+// it awaits; NULL: there is none.
+extern struct _PyInterpreterFrame *_PySampling_NextAwait(PyObject **next);
+extern int _PySampling_IsExecuting(PyObject *coroutine);
+extern int _PySampling_HasEnded(PyObject *coroutine);
 // Has no step been run yet?  If it is not known, yes.
 extern int _PySampling_HasNotBegun(const _PySampling_TaskInfo *info);
 // The function that a coroutine is a call of, within all decorators, or NULL:

@@ -105,7 +105,7 @@ class OtherWordsTest(ForkedCommandLineTest):
 
     def test_commands(self):
         for name, said in (
-                ('attach', 'a process that runs cannot be reached'),
+                ('attach', 'dump -p PID'),
                 ('top', 'a profile is shown when it is written'),
                 ('flame', 'a page with a flame graph: report --html FILE')):
             self.assertFails(2, f'there is no command {name}: {said}', name,

@@ -55,7 +55,8 @@ class SignalsTest(ProgramTest):
                    '            return int(line.split()[1], 16) >> 22 & 1\n'
                    'print(urg())\n'
                    '_profile.start()\nprint(urg())\n_profile.stop()\n'
-                   'print(urg())', '0 1 0', option=None)
+                   'print(urg())', '0 1 0', option=None,
+                   env=environment(PYTHONSAMPLEPROFATTACH='0'))
 
     def test_ignored_after_start(self):
         self.check(SPIN +

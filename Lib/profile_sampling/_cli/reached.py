@@ -1,0 +1,78 @@
+"""What the commands have in common that ask a process that runs.
+
+This file owns which process is meant, and how a refusal is said.
+"""
+
+import argparse
+import json
+import sys
+
+from profile_sampling._cli import screen
+from profile_sampling._cli.common import Failure, write_text
+from profile_sampling._data.values import printable
+from profile_sampling._formats.terminal import can_color
+from profile_sampling._reach import processes, style
+from profile_sampling._reach.processes import Process, Refusal
+
+
+def add_process(parser, *, required=True):
+    """Add the options that say which process is asked."""
+    wanted = parser.add_mutually_exclusive_group(required=required)
+    wanted.add_argument('-p', '--pid', metavar='PID', type=_pid,
+                        help='the number of the process')
+    if required:
+        wanted.add_argument('name', metavar='NAME', nargs='?',
+                            help='in its place a part of the command line, '
+                                 'if that fits one process')
+
+
+def _pid(text):
+    if not text.isascii() or not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f'{text} is no number of a process')
+    return int(text)
+
+
+def process_of(options):
+    """Return the Process that is asked for, or raise Refusal."""
+    if options.pid is not None:
+        return Process(options.pid)
+    return processes.named(options.name)
+
+
+def or_refusal(run, options):
+    """Return what *run* returns; say a Refusal and return 1."""
+    try:
+        return run(options)
+    except Refusal as exc:
+        if getattr(options, 'json', False):
+            write_text(json.dumps(exc.as_json()) + '\n')
+        elif sys.stderr is not None:
+            print(printable(exc.text), file=sys.stderr)
+            if exc.remedy:
+                print(f'  {printable(exc.remedy)}', file=sys.stderr)
+        return 1
+
+
+def style_of(options, stream):
+    """Return the Style for what goes to a stream."""
+    return style.Style(style.depth() if can_color(stream) else 0,
+                       style.is_dark(options.theme))
+
+
+def add_theme(parser):
+    parser.add_argument('--theme', choices=('light', 'dark'),
+                        help='the ground of the terminal, where it is not '
+                             'known by the environment')
+
+
+def width(stream):
+    return screen.width_of(None, stream) if stream is not None else 80
+
+
+def write(path, text):
+    """Write text to a file."""
+    from profile_sampling import _files
+    try:
+        _files.replace(path, text.encode('utf-8', 'backslashreplace'))
+    except OSError as exc:
+        raise Failure(f'cannot write {path}: {exc.strerror}') from None

@@ -1,0 +1,332 @@
+"""The processes of this machine, as /proc shows them.
+
+This file owns which of them can be asked, and why others cannot, as far as
+that is known without asking.  It must not know how one is asked.
+"""
+
+import os
+import re
+import signal
+import sys
+
+# What a user cannot change without the kernel.
+_OVERFLOW_UID = 65534
+_PYTHON = re.compile(r'^(?:lib)?python(\d\.\d+)?')
+_OFF_OPTION = '-Xsampleprof-attach=0'
+_OFF_VARIABLE = b'PYTHONSAMPLEPROFATTACH=0'
+# Words of a command line that name no program.
+_RUNNERS = re.compile(r'^(?:python[\d.]*|-[a-zA-Z].*)$')
+
+
+class Refusal(Exception):
+    """A process that cannot be asked: why, and what to do.
+
+    reason  one word, as in the JSON
+    text    what is so
+    remedy  one thing to do, or ''
+    """
+
+    def __init__(self, pid, reason, text, remedy=''):
+        super().__init__(text)
+        self.pid = pid
+        self.reason = reason
+        self.text = text
+        self.remedy = remedy
+
+    def as_json(self):
+        said = {'format': 'sampleprof-refusal', 'version': 1, 'pid': self.pid,
+                'reason': self.reason, 'text': self.text}
+        return said | ({'do': self.remedy} if self.remedy else {})
+
+
+class Process:
+    """A process, as it was when this was made.
+
+    pid         its number here
+    pid_inside  in its own namespace
+    parent      number of its parent
+    uid         of its user, the one that files are opened as
+    threads     how many it has
+    """
+
+    def __init__(self, pid):
+        self.pid = pid
+        try:
+            self._status = _fields(_read(f'{pid}/status'))
+            stat = _read(f'{pid}/stat')
+        except OSError:
+            raise Refusal(
+                pid, 'no-such-pid', f'PID {pid}: there is none here.',
+                'Inside a container processes have other numbers:  '
+                'list --processes') from None
+        fields = stat.rpartition(')')[2].split()
+        self.state = fields[0]
+        self.parent = int(fields[1])
+        self.cpu_ticks = int(fields[11]) + int(fields[12])
+        self._start_ticks = int(fields[19])
+        self.uid = int(self._status['Uid'].split()[1])
+        self.threads = int(self._status.get('Threads', 1))
+        self.pid_inside = int(self._status.get('NSpid', str(pid)).split()[-1])
+
+    @property
+    def up_s(self):
+        """Seconds since it began."""
+        boot_s = float(_read('uptime').split()[0])
+        return max(0.0, boot_s - self._start_ticks / os.sysconf('SC_CLK_TCK'))
+
+    @property
+    def command(self):
+        try:
+            words = _read(f'{self.pid}/cmdline').split('\0')
+        except OSError:
+            return []
+        return words[:-1] if words[-1:] == [''] else words
+
+    @property
+    def exe(self):
+        """The path of its program, or '' if that may not be known."""
+        try:
+            return os.readlink(f'/proc/{self.pid}/exe').removesuffix(
+                ' (deleted)')
+        except OSError:
+            return ''
+
+    @property
+    def name(self):
+        """What its command line calls it."""
+        words = self.command
+        for number, word in enumerate(words):
+            if number and words[number - 1] in ('-m', '-c'):
+                return word if words[number - 1] == '-m' else 'python -c'
+            base = os.path.basename(word)
+            if word and not _RUNNERS.match(base) and word != '-':
+                return base.removesuffix('.py').removesuffix(':')
+        return self._status.get('Name', '?')
+
+    def catches(self):
+        """Return whether it has a handler for the signal of requests."""
+        return _has_signal(self._status.get('SigCgt', '0'))
+
+    def has_filter(self):
+        return self._status.get('Seccomp', '0') != '0'
+
+    def is_python(self):
+        """Return whether it looks like Python, of whatever version."""
+        return (self.is_ours() or bool(_PYTHON.match(os.path.basename(
+            self.exe or self._status.get('Name', '')))))
+
+    def is_ours(self):
+        """Return whether it runs the very program that this process runs."""
+        try:
+            return os.path.samestat(os.stat(f'/proc/{self.pid}/exe'),
+                                    os.stat('/proc/self/exe'))
+        except OSError:
+            return False
+
+    def check(self):
+        """Raise Refusal if it is known that it cannot be asked."""
+        pid = self.pid
+        if self.state in 'ZX':
+            raise ended(pid)
+        if not self.may_signal():
+            raise Refusal(
+                pid, 'other-user',
+                f'PID {pid} belongs to user {user_name(self.uid)}, you are '
+                f'{user_name(os.geteuid())}.',
+                f'As that user:  su -s /bin/sh {user_name(self.uid, False)} '
+                '-c \'…\'     or as root.')
+        if self.catches():
+            return
+        if not self.is_python():
+            raise Refusal(pid, 'not-python', f'PID {pid} is no Python process '
+                          f'({self._status.get("Name", "?")}).')
+        if self._is_switched_off():
+            raise Refusal(
+                pid, 'off', f'PID {pid} switched it off: started with '
+                '-X sampleprof-attach=0 or PYTHONSAMPLEPROFATTACH=0.',
+                'It can be had after a restart without that.')
+        if self.is_ours():
+            raise Refusal(
+                pid, 'off', f'PID {pid} takes no requests: it has no handler '
+                'for SIGURG, as a program that embeds Python without signal '
+                'handlers, or that ignores SIGURG.',
+                'A profile can be had by starting it with -X sampleprof=wall.')
+        raise self._other_python()
+
+    def may_signal(self):
+        return os.geteuid() in (0, self.uid)
+
+    def _other_python(self):
+        version = _PYTHON.match(os.path.basename(self.exe) or '')
+        version = version and version[1]
+        return Refusal(
+            self.pid, 'other-python', f'PID {self.pid} is not ours: it runs '
+            f'Python {version + " " if version else ""}without this profiler.',
+            f'Any Python: py-spy dump -p {self.pid} (needs the right to trace '
+            'it).')
+
+    def _is_switched_off(self):
+        if _OFF_OPTION in ''.join(self.command[:20]):
+            return True
+        try:
+            with open(f'/proc/{self.pid}/environ', 'rb') as file:
+                return _OFF_VARIABLE in file.read().split(b'\0')
+        except OSError:
+            return False
+
+    def threads_now(self):
+        """Return {number: ThreadState} of its threads."""
+        found = {}
+        try:
+            numbers = os.listdir(f'/proc/{self.pid}/task')
+        except OSError:
+            return found
+        for number in numbers:
+            try:
+                found[int(number)] = ThreadState(self.pid, int(number),
+                                                 self.pid_inside != self.pid)
+            except (OSError, ValueError, IndexError):
+                pass        # it has ended
+        return found
+
+
+class ThreadState:
+    """What the kernel says of a thread.
+
+    state       R, S, D or another letter of the kernel's
+    number      its number here
+    inside      its number in its own namespace
+    cpu         on which it ran last
+    ran_ms      when that was, on the kernel's clock of that CPU, or None
+    blocks      whether it blocks the signal of requests
+    """
+
+    def __init__(self, pid, number, is_inside):
+        path = f'{pid}/task/{number}'
+        self.number = number
+        fields = _read(f'{path}/stat').rpartition(')')[2].split()
+        self.state = fields[0]
+        self.cpu = int(fields[36])
+        status = _fields(_read(f'{path}/status'))
+        self.blocks = _has_signal(status.get('SigBlk', '0'))
+        self.inside = (int(status['NSpid'].split()[-1])
+                       if is_inside and 'NSpid' in status else number)
+        self.ran_ms = _ran_ms(path)
+        self._path = path
+        self._call = None
+
+    def read_call(self):
+        """Return the line of its file "syscall", as when it was first asked
+        for; '' if that may not be read."""
+        if self._call is None:
+            try:
+                self._call = _read(f'{self._path}/syscall')
+            except OSError:
+                self._call = ''
+        return self._call
+
+
+class Clocks:
+    """The kernel's clocks by which it notes when a thread ran.
+
+    Each CPU has one of its own, which leaves out time that the CPU did not
+    have: so what lies between two of its readings is at least as long.
+    """
+
+    def __init__(self):
+        self._read = {}
+
+    def since_s(self, thread):
+        """Return how long ago a ThreadState ran, at least; None: not known."""
+        if thread.ran_ms is None:
+            return None
+        if thread.cpu not in self._read:
+            self._read[thread.cpu] = _now_ms(thread.cpu)
+        now_ms = self._read[thread.cpu]
+        return None if now_ms is None else max(0.0, now_ms
+                                               - thread.ran_ms) / 1e3
+
+
+def _now_ms(cpu):
+    """Return the clock of a CPU; None: this process may not run there."""
+    allowed = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, {cpu})
+    except OSError:
+        return None
+    try:
+        return _ran_ms('thread-self')
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
+def _ran_ms(path):
+    try:
+        text = _read(f'{path}/sched')
+    except OSError:
+        return None
+    found = re.search(r'^se\.exec_start\s*:\s*([\d.]+)$', text, re.MULTILINE)
+    return float(found[1]) if found else None
+
+
+def all_processes():
+    """Return all processes that can be seen, by number."""
+    found = []
+    for name in os.listdir('/proc'):
+        if name.isdecimal():
+            try:
+                found.append(Process(int(name)))
+            except (Refusal, ValueError, IndexError, KeyError):
+                pass        # it has ended
+    return sorted(found, key=lambda process: process.pid)
+
+
+def pythons():
+    """Return those that look like Python, but for this one."""
+    return [process for process in all_processes()
+            if process.pid != os.getpid() and process.is_python()
+            and process.state not in 'ZX']
+
+
+def named(name):
+    """Return the process of a name or raise Refusal."""
+    found = [process for process in pythons()
+             if process.may_signal() and name in ' '.join(process.command)]
+    if len(found) == 1:
+        return found[0]
+    numbers = ', '.join([str(process.pid) for process in found])
+    if not found:
+        raise Refusal(None, 'no-such-pid', f'"{name}" fits no process.',
+                      'Which there are:  list --processes')
+    raise Refusal(None, 'ambiguous',
+                  f'"{name}" fits {len(found)} processes: {numbers}.',
+                  f'-p {found[0].pid}')
+
+
+def ended(pid):
+    import time
+    return Refusal(pid, 'ended', f'PID {pid} ended while it was asked, at '
+                                 f'{time.strftime("%H:%M:%S")}.')
+
+
+def user_name(uid, with_number=True):
+    import pwd
+    try:
+        name = pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+    return f'{name} ({uid})' if with_number else name
+
+
+def _has_signal(mask):
+    return bool(int(mask, 16) >> (signal.SIGURG - 1) & 1)
+
+
+def _fields(text):
+    return {name: value.strip() for name, _, value in
+            [line.partition(':') for line in text.splitlines()]}
+
+
+def _read(path):
+    with open(f'/proc/{path}', encoding='utf-8', errors='replace') as file:
+        return file.read()

@@ -1,0 +1,322 @@
+"""Who is answered, when, and what is left of it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import unittest
+
+from profile_sampling._reach import door
+from profile_sampling._reach.processes import Process, Refusal
+
+from ..support.sessions import _profile
+from ..support.targets import (
+    command, footprint, running, until)
+
+IDLE = '''
+ready()
+sys.stdin.read()
+'''
+BUSY = '''
+thread(lambda: time.sleep(1000))
+ready()
+while True:
+    sum(range(1000))
+'''
+NOBODY = 65534
+
+
+def hello(pid):
+    process = Process(pid)
+    process.check()
+    return door.ask(process, door.HELLO)
+
+
+class AnsweredTest(unittest.TestCase):
+
+    def test_program_that_computes_or_sleeps_answers(self):
+        for source in IDLE, BUSY:
+            with self.subTest(source), running(source) as program:
+                self.assertEqual(hello(program.pid).pid, program.pid)
+
+    def test_nothing_is_left(self):
+        for source in IDLE, BUSY:
+            with self.subTest(source), running(source) as program:
+                before = footprint(program.pid)
+                for verb in door.HELLO, door.DUMP, door.TASKS:
+                    door.ask(Process(program.pid), verb)
+                until(lambda: footprint(program.pid) == before)
+
+    def test_program_sees_no_handler(self):
+        with running('''
+import signal
+ready()
+print(signal.getsignal(signal.SIGURG) is signal.SIG_DFL,
+      signal.signal(signal.SIGURG, lambda *args: None) is signal.SIG_DFL,
+      flush=True)
+sys.stdin.read()
+''') as program:
+            self.assertEqual(program.stdout.readline(), 'True True\n')
+
+    def test_calls_go_on(self):
+        # Each of them would fail, or end too early.
+        for call in ('time.sleep(1)', 'select.select([], [], [], 1)',
+                     'os.read(r, 1)', 'lock.acquire(timeout=1)',
+                     'select.epoll().poll(1)', 'os.waitpid(pid, 0)'):
+            with self.subTest(call), running(f'''
+import os, select
+r, w = os.pipe()
+lock = threading.Lock()
+lock.acquire()
+thread(lambda: (time.sleep(1), os.write(w, b"x")))
+pid = os.posix_spawn("/bin/sleep", ["sleep", "1"], os.environ)
+ready()
+began = time.monotonic()
+{call}
+print(time.monotonic() - began > 0.9, flush=True)
+sys.stdin.read()
+''') as program:
+                for _ in range(20):
+                    hello(program.pid)
+                    door.ask(Process(program.pid), door.DUMP)
+                self.assertEqual(program.stdout.readline(), 'True\n')
+
+    def test_child_of_fork_answers(self):
+        with running('''
+import os
+pid = os.fork()
+if pid == 0:
+    time.sleep(1000)
+ready()
+print(pid, flush=True)
+sys.stdin.read()
+''') as program:
+            child = int(program.stdout.readline())
+            try:
+                self.assertEqual(until(lambda: hello(child)).pid, child)
+            finally:
+                os.kill(child, signal.SIGKILL)
+
+    def test_with_session(self):
+        source = '''
+import profile_sampling, signal
+profile_sampling.start()
+ready()
+sys.stdin.readline()
+profile_sampling.stop()
+print(signal.getsignal(signal.SIGURG) is signal.SIG_DFL, flush=True)
+sys.stdin.read()
+'''
+        with running(source) as program:
+            for _ in range(5):
+                self.assertTrue(
+                    door.ask(Process(program.pid), door.DUMP).records)
+            program.stdin.write('\n')
+            program.stdin.flush()
+            self.assertEqual(program.stdout.readline(), 'True\n')
+            hello(program.pid)
+
+    def test_audit_event(self):
+        source = '''
+def hook(event, args):
+    if event == "profile_sampling.reach":
+        print(event, args, flush=True)
+        {}
+sys.addaudithook(hook)
+ready()
+while True:
+    sum(range(1000))
+'''
+        with running(source.format('pass')) as program:
+            self.assertTrue(
+                door.ask(Process(program.pid), door.DUMP).at_safepoint)
+            self.assertEqual(program.stdout.readline(),
+                             f'profile_sampling.reach ({door.DUMP},)\n')
+        with running(source.format('raise RuntimeError')) as program:
+            with self.assertRaises(Refusal) as caught:
+                door.ask(Process(program.pid), door.DUMP)
+            self.assertEqual(caught.exception.reason, 'vetoed')
+
+    def test_two_clients(self):
+        with running(BUSY) as program:
+            clients = [subprocess.Popen(
+                [sys.executable, '-m', 'profile_sampling', 'dump', '--json',
+                 '-p', str(program.pid)], stdout=subprocess.PIPE)
+                for _ in range(4)]
+            for client in clients:
+                said, _ = client.communicate()
+                self.assertEqual(client.returncode, 0)
+                self.assertEqual(len(json.loads(said)['threads']), 2)
+
+
+class RefusedTest(unittest.TestCase):
+
+    def check(self, pid, reason):
+        done = command('dump', '-p', pid, '--json')
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(json.loads(done.stdout)['reason'], reason)
+        done = command('dump', '-p', pid)
+        self.assertEqual((done.returncode, done.stdout), (1, ''))
+        self.assertIn(str(pid), done.stderr)
+
+    def test_switched_off(self):
+        with running(IDLE, '-X', 'sampleprof-attach=0') as program:
+            self.check(program.pid, 'off')
+        with running(IDLE, env={'PYTHONSAMPLEPROFATTACH': '0'}) as program:
+            self.check(program.pid, 'off')
+
+    def test_no_python(self):
+        with subprocess.Popen(['sleep', '100']) as program:
+            self.check(program.pid, 'not-python')
+            program.kill()
+
+    def test_ended(self):
+        with subprocess.Popen(['true']) as program:
+            pass
+        self.check(program.pid, 'no-such-pid')
+
+    def test_handler_of_program(self):
+        with running('''
+import signal
+count = 0
+def handler(*args):
+    global count
+    count += 1
+signal.signal(signal.SIGURG, handler)
+ready()
+sys.stdin.read()
+''') as program:
+            with self.assertRaises(Refusal) as caught:
+                hello(program.pid)
+            self.assertIn(caught.exception.reason,
+                          ('handler-taken', 'no-answer'))
+
+    @unittest.skipUnless(os.geteuid() == 0, 'needs to be root')
+    def test_other_user(self):
+        with running(IDLE) as program:
+            asked = subprocess.run(
+                [sys.executable, '-c', f'''
+import os
+os.setgid({NOBODY}); os.setuid({NOBODY})
+from profile_sampling import _core
+try:
+    _core.load().send_request({program.pid}, {program.pid}, 1)
+except PermissionError:
+    print("refused")
+'''], capture_output=True, text=True)
+            self.assertEqual(asked.stdout, 'refused\n', asked.stderr)
+
+    @unittest.skipUnless(os.geteuid() == 0, 'needs to be root')
+    def test_root_asks_another_user_and_what_gave_up_rights(self):
+        with running(f'''
+import os
+os.setgid({NOBODY}); os.setuid({NOBODY})
+ready()
+sys.stdin.read()
+''') as program:
+            # To change one's user makes one not dumpable.
+            hello(program.pid)
+            asked = subprocess.run(
+                [sys.executable, '-c', f'''
+import os
+os.setgid({NOBODY}); os.setuid({NOBODY})
+from profile_sampling._reach import door
+from profile_sampling._reach.processes import Process, Refusal
+try:
+    door.ask(Process({program.pid}), door.HELLO)
+except Refusal as exc:
+    print(exc.reason)
+'''], capture_output=True, text=True)
+            self.assertEqual(asked.stdout, 'protected\n', asked.stderr)
+
+    def test_name_that_fits_none(self):
+        done = command('dump', '--json', 'no such program at all')
+        self.assertEqual(json.loads(done.stdout)['reason'], 'no-such-pid')
+        self.assertEqual(done.returncode, 1)
+
+
+class HarmlessTest(unittest.TestCase):
+
+    def test_requests_without_client(self):
+        # As of one that was killed, and stray signals of others.
+        with running(BUSY) as program:
+            before = footprint(program.pid)
+            for number in range(3000):
+                _profile.send_request(program.pid, program.pid,
+                                      number << 16 | 1 + number % 4)
+                os.kill(program.pid, signal.SIGURG)
+            hello(program.pid)
+            until(lambda: footprint(program.pid) == before)
+
+    def test_squatter_is_not_taken_for_the_program(self):
+        with running(IDLE) as program:
+            process = Process(program.pid)
+            thread = process.threads_now()[program.pid]
+            with door._listener(process, 7 << 16 | 1) as listener:
+                stranger = subprocess.Popen([sys.executable, '-c', '''
+import socket
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+s.connect("\\0sampleprof-%016x" % (7 << 16 | 1))
+s.send(b"x" * 88)
+input()
+'''], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
+                connection, _ = listener.accept()
+                with connection:
+                    self.assertIsNone(
+                        door._receive(process, connection, thread))
+                stranger.communicate()
+
+    def test_exec_in_between(self):
+        with running('''
+import os
+ready()
+sys.stdin.readline()
+os.execv("/bin/sleep", ["sleep", "100"])
+''') as program:
+            program.stdin.write('\n')
+            program.stdin.flush()
+            until(lambda: b'sleep' in open(
+                f'/proc/{program.pid}/cmdline', 'rb').read())
+            for _ in range(50):
+                _profile.send_request(program.pid, program.pid, 1 << 16 | 1)
+            self.assertIsNone(program.poll())
+
+    def test_reader_that_never_reads(self):
+        with running(BUSY) as program:
+            process = Process(program.pid)
+            before = footprint(program.pid)
+            listeners = []
+            for number in range(30):
+                request = (number + 1) << 16 | door.DUMP
+                listeners.append(door._listener(process, request))
+                _profile.send_request(program.pid, program.pid, request)
+            hello(program.pid)
+            until(lambda: footprint(program.pid) == before)
+            for listener in listeners:
+                listener.close()
+
+    @unittest.skipUnless(os.geteuid() == 0, 'needs to be root')
+    def test_other_namespaces(self):
+        for options in (['--net'], ['--pid', '--fork', '--mount-proc'],
+                        ['--mount']):
+            with self.subTest(options), subprocess.Popen(
+                    ['unshare', '--kill-child', *options, sys.executable,
+                     '-c', 'print("ready", flush=True)\nimport sys\n'
+                           'sys.stdin.read()'] if '--fork' in options else
+                    ['unshare', *options, sys.executable, '-c',
+                     'print("ready", flush=True)\nimport sys\n'
+                     'sys.stdin.read()'],
+                    stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE) as program:
+                if program.stdout.readline() != b'ready\n':
+                    self.skipTest('unshare is not allowed')
+                children = f'/proc/{program.pid}/task/{program.pid}/children'
+                with open(children) as file:
+                    pid = int((file.read().split() or [program.pid])[0])
+                self.assertTrue(door.ask(Process(pid), door.DUMP).records)
+                program.stdin.close()
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,322 @@
+"""What dump says of programs that work, wait and hang."""
+
+import json
+import time
+import unittest
+
+from profile_sampling._reach import look, records, text
+from profile_sampling._reach.processes import Process
+from profile_sampling._reach.sources import Sources
+
+from ..support.sessions import _profile
+from ..support.targets import asleep, command, running, until
+
+LOCKS = '''
+BOOK, PAGE = threading.RLock(), threading.Lock()
+both = threading.Barrier(2)
+def transfer():
+    with BOOK:
+        both.wait()
+        with PAGE:
+            pass
+def close_day():
+    with PAGE:
+        both.wait()
+        with BOOK:
+            pass
+thread(transfer, "one")
+thread(close_day, "two")
+ready()
+time.sleep(0.3)
+with BOOK:
+    pass
+'''
+
+
+def look_at(program):
+    return look.look(Process(program.pid))
+
+
+def state_of_main(program):
+    """Return what the main thread does for a while: a signal that comes as it
+    is about to sleep would wake it."""
+    states = set()
+    for _ in range(10):
+        states.add(Process(program.pid).state)
+        time.sleep(0.01)
+    return states.pop() if len(states) == 1 else ''
+
+
+def by_name(found):
+    return {thread.name: thread for thread in found.threads}
+
+
+class StacksTest(unittest.TestCase):
+
+    def test_c_functions_lines_and_peers(self):
+        with running('''
+import queue, socket
+def receive():
+    server = socket.create_server(("127.0.0.1", 0))
+    client = socket.create_connection(server.getsockname())
+    print(client.getpeername()[1], flush=True)
+    client.recv(1)
+def work():
+    while True:
+        q.get()
+q = queue.Queue()
+ready()
+thread(receive, "Receiver")
+thread(work, "Worker")
+def compute():
+    while True:
+        sum(range(10000))
+compute()
+''') as program:
+            port = int(program.stdout.readline())
+            until(lambda: len(look_at(program).threads) == 3)
+            threads = by_name(look_at(program))
+        self.assertEqual(sorted(threads), ['Receiver', 'Worker', 'main'])
+        receiver = threads['Receiver']
+        self.assertEqual(receiver.state, look.WAITING)
+        self.assertEqual(receiver.callee.name, '_socket.socket.recv')
+        self.assertEqual(receiver.waits_for.peer, f'127.0.0.1:{port}')
+        self.assertEqual(receiver.mine.function.qualname, 'receive')
+        self.assertTrue(threads['Worker'].is_idle)
+        main = threads['main']
+        self.assertIn(main.state, (look.RUNNING, look.GIL_WAIT))
+        self.assertEqual(main.mine.function.qualname, 'compute')
+
+    def test_since(self):
+        with running('''
+def wait():
+    threading.Event().wait()
+thread(wait, "W")
+ready()
+sys.stdin.read()
+''') as program:
+            asleep(program)
+            first = by_name(look_at(program))['W']
+            second = by_name(look_at(program))['W']
+        if first.since_s is None:
+            self.skipTest('the kernel does not say when a thread ran')
+        self.assertGreaterEqual(second.since_s, first.since_s)
+        self.assertLess(second.since_s, 30)
+
+    def test_deep_stack_is_cut_in_the_middle(self):
+        with running('''
+def down(n):
+    if n:
+        return down(n - 1)
+    time.sleep(1000)
+sys.setrecursionlimit(5000)
+thread(lambda: down(2000), "deep")
+ready()
+sys.stdin.read()
+''') as program:
+            asleep(program)
+            lines = by_name(look_at(program))['deep'].lines
+        left_out = [line.count for line in lines
+                    if isinstance(line, records.LeftOut)]
+        self.assertEqual(len(left_out), 1)
+        self.assertEqual(lines[-1].function.qualname, 'Thread._bootstrap')
+        self.assertEqual(sum(left_out) + sum(
+            isinstance(line, look.Line) and line.function.kind == 'python'
+            for line in lines), 2001 + 4)
+
+    def test_many_threads(self):
+        with running('''
+for number in range(150):
+    thread(lambda: time.sleep(1000), f"T{number}")
+ready()
+time.sleep(1000)
+''') as program:
+            found = look_at(program)
+            self.assertEqual(len(found.threads), 151)
+            said = text.render(found, Sources(found.process), width=80)
+        self.assertIn('and 146 more', said)
+        self.assertLess(len(said.splitlines()), 30)
+
+    def test_names_that_are_no_ascii(self):
+        with running('''
+def größe():
+    time.sleep(1000)
+thread(größe, "Fäden \\x1b[31m")
+ready()
+größe()
+''') as program:
+            asleep(program)
+            found = look_at(program)
+            said = text.render(found, Sources(found.process))
+        self.assertIn('größe', said)
+        self.assertNotIn('\x1b', said)
+
+
+class HangTest(unittest.TestCase):
+
+    def check(self, source, state, callee):
+        with running('''
+def other():
+    while True:
+        time.sleep(0.001)
+thread(other, "other")
+ready()
+''' + source) as program:
+            if state == look.ASLEEP:
+                until(lambda: state_of_main(program) == 'S')
+            found = until(lambda: (f := look_at(program)).is_stuck and f)
+            said = text.render(found, Sources(found.process), width=120)
+            done = command('dump', '-p', program.pid, '--json')
+        self.assertEqual(found.holder.name, 'main')
+        self.assertEqual(found.holder.state, state)
+        self.assertEqual(found.holder.callee.qualname, callee)
+        self.assertEqual([t.name for t in found.waiters], ['other'])
+        self.assertTrue(found.holder.is_sure)
+        self.assertRegex(said, r'Slow   everything: no other thread has run '
+                               r'Python for \d+\.\d s')
+        self.assertIn('runs no Python now', said)
+        answers = json.loads(done.stdout)['answers']
+        self.assertEqual(answers['slow']['kind'], 'all')
+        self.assertEqual(answers['gil']['waiters'], 1)
+
+    def test_c_function_that_computes_with_the_gil(self):
+        self.check('import re; re.match(r"(a+)+$", "a" * 40 + "b")',
+                   look.RUNNING, 'Pattern.match')
+
+    def test_c_function_that_sleeps_with_the_gil(self):
+        # It is not woken: sleep() would return.
+        self.check('import ctypes; ctypes.PyDLL(None).sleep(1000)',
+                   look.ASLEEP, 'sleep')
+
+    def test_deadlock(self):
+        with running(LOCKS) as program:
+            found = until(lambda: (f := look_at(program)).circles and f)
+            said = text.render(found, Sources(found.process))
+        circle, = found.circles
+        self.assertEqual({thread.name for thread in circle}, {'one', 'two'})
+        self.assertTrue(look.answers(found)['slow'].forms[0].startswith(
+            'deadlock: 2 threads can never go on'))
+        self.assertRegex(said, r'Circle   \w+ has [AB], wants [AB] at')
+
+    def test_owner_that_is_not_known_makes_no_circle(self):
+        # acquire() leaves no trace on a stack.
+        source = LOCKS.replace('with PAGE:\n        both', 'if PAGE.acquire()'
+                               ':\n        both')
+        with running(source) as program:
+            until(lambda: any(thread.wants for thread
+                              in look_at(program).threads))
+            self.assertEqual(look_at(program).circles, [])
+
+
+class TasksTest(unittest.TestCase):
+
+    def test_await_chains(self):
+        with running('''
+import asyncio
+async def inner():
+    await asyncio.sleep(1000)
+async def outer():
+    await inner()
+async def main():
+    first = asyncio.create_task(outer(), name="first")
+    second = asyncio.create_task(waits(first), name="second")
+    await asyncio.sleep(0.01)
+    ready()
+    await asyncio.sleep(1000)
+async def waits(task):
+    await task
+asyncio.run(main())
+''') as program:
+            found = until(lambda: (f := look_at(program)).tasks and f)
+            said = text.render(found, Sources(found.process), width=120)
+        tasks = {task.name: task for task in found.tasks}
+        self.assertEqual(len(tasks), 3)
+        self.assertEqual(
+            [line.function.qualname for line in tasks['first'].lines],
+            ['outer', 'inner', 'sleep'])
+        self.assertIs(tasks['second'].waits_for, tasks['first'])
+        self.assertIn('Tasks  3', said)
+
+    def test_loop_that_computes(self):
+        with running('''
+import asyncio
+async def rest():
+    await asyncio.sleep(1000)
+async def main():
+    task = asyncio.create_task(rest(), name="rest")
+    await asyncio.sleep(0.01)
+    ready()
+    while True:
+        sum(range(1000))
+asyncio.run(main())
+''') as program:
+            found = look_at(program)
+        self.assertEqual({task.name: task.state for task in found.tasks},
+                         {'rest': 'awaiting', 'Task-1': 'running'})
+
+
+class CommandTest(unittest.TestCase):
+
+    def test_json_adds_up_and_file(self):
+        import os
+        from test.support import os_helper
+        with running(LOCKS) as program, os_helper.temp_dir() as directory:
+            path = os.path.join(directory, 'a.json')
+            done = command('dump', '-p', program.pid, '-o', path)
+            self.assertEqual((done.returncode, done.stdout), (0, ''))
+            self.assertRegex(done.stderr, '^Slow   ')
+            with open(path) as file:
+                said = json.load(file)
+            again = command('dump', '-p', program.pid, '--again', '0.1')
+        self.assertEqual(said['format'], 'sampleprof-dump')
+        self.assertEqual(said['process']['pid'], program.pid)
+        self.assertEqual(len(said['threads']), 3)
+        ids = {thread['id'] for thread in said['threads']}
+        self.assertTrue(set(sum(said['circles'], [])) <= ids)
+        self.assertIn('same place, same call', again.stdout)
+
+    def test_no_line_is_too_wide(self):
+        with running(LOCKS) as program:
+            found = until(lambda: (f := look_at(program)).circles and f)
+            sources = Sources(found.process)
+            for width in range(40, 200, 7):
+                head, *lines = text.render(found, sources,
+                                           width=width).splitlines()
+                three = lines[:3]
+                self.assertLessEqual(max(map(len, [head, *three])), width)
+
+    def test_by_name(self):
+        with running('''
+name = "unmistakable-program"
+ready()
+sys.stdin.read()
+''') as program:
+            done = command('dump', 'unmistakable-program')
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(f'PID {program.pid}', done.stdout)
+
+
+class RecordsTest(unittest.TestCase):
+    """The process may be anybody's: what it says is not believed."""
+
+    def test_damaged_records(self):
+        import random
+        with running(LOCKS) as program:
+            from profile_sampling._reach import door
+            process = Process(program.pid)
+            data = door.ask(process, door.DUMP).records
+        rng = random.Random(1)
+        self.assertGreater(len(records.read(data).threads), 0)
+        for _ in range(3000):
+            damaged = bytearray(data[:rng.randrange(len(data) + 1)])
+            for _ in range(rng.randrange(1, 8)):
+                if damaged:
+                    damaged[rng.randrange(len(damaged))] = rng.randrange(256)
+            try:
+                records.read(bytes(damaged))
+            except ValueError:
+                pass
+
+
+if __name__ == '__main__':
+    unittest.main()
