@@ -2,6 +2,7 @@
 
 import os
 import re
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import (
@@ -542,6 +543,7 @@ class Profile:
                 idle: bool = False) -> list[CallRow]: ...
     def callees(self, function: str | _Pattern | Function, *,
                 idle: bool = False) -> list[CallRow]: ...
+    def tables(self) -> dict[str, dict[str, array[int] | list[str | None]]]: ...
     def columns(self, what: str, *, idle: bool = False
                 ) -> dict[str, list[Any]]: ...
     def filter(self, *, function: _Pattern | Function | None = None,

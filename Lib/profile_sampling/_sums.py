@@ -198,6 +198,16 @@ class Sums:
         from profile_sampling._data import calls
         return calls.callees(self._shown(idle), function)
 
+    def tables(self):
+        """Return all that the profile has as a dict of tables.
+
+        A table is a dict of columns of equal length: an array of 64-bit
+        numbers, or a list of texts and None.  Rows refer to rows of other
+        tables by their number, from 0; see the documentation for their names.
+        """
+        from profile_sampling._data import exported
+        return exported.exported(self._tables)
+
     def columns(self, what, *, idle=False):
         """Return a table as a dict of lists of equal length.
 

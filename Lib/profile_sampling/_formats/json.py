@@ -1,46 +1,41 @@
 """Writer of a profile as JSON: all that it says.
 
-This file owns our JSON schema, which Doc/library/profile_sampling-json.rst
-documents.  It must not compute anything: tables are written as they are,
-columns as arrays, and rows refer to rows of other tables by their number.
-
-Nothing gets lost but halves of surrogate pairs in names, which no UTF-8 can
-say: they become backslash escapes.  VERSION rises when the meaning of a field
-changes; fields can be added without that.
+Doc/library/profile_sampling-json.rst documents the schema; the tables are those
+of Profile.tables().  VERSION rises when the meaning of a field changes; fields
+can be added without that.
 """
 
-from profile_sampling._data import opcodes
+from array import array
+
+from profile_sampling._data.exported import exported
 from profile_sampling._data.histogram import Histogram
-from profile_sampling._data.tables import FRAME_COLUMNS, NODE_COLUMNS
-from profile_sampling._data.values import MEASURED, NAMES, STATES
+from profile_sampling._data.values import NAMES
 from profile_sampling._formats import json_text
 from profile_sampling._formats.json_text import known_text
 
-NAME, VERSION = 'profile_sampling', 1
-_NONE = -1
+NAME, VERSION = 'profile_sampling', 2
 
 
 def encode(tables):
     """Return the bytes of the file of a profile."""
     return json_text.data({
         'format': NAME, 'version': VERSION, **_facts(tables),
-        'threads': [_thread(thread) for thread in tables.threads],
-        'functions': [_function(function) for function in tables.functions],
-        'frames': _frames(tables), 'stacks': _stacks(tables),
-        **_samples(tables), **_lives(tables), **_calls(tables)}) + b'\n'
+        'tables': {table: {known_text(name): _column(column)
+                           for name, column in columns.items()}
+                   for table, columns in exported(tables).items()},
+        **_lives(tables), **_calls(tables)}) + b'\n'
+
+
+def _column(values):
+    if isinstance(values, array):
+        return json_text.array([json_text.numbers(values)])
+    return [None if text is None else known_text(text) for text in values]
 
 
 def _facts(tables):
-    types = tables.value_types
+    line = tables.timeline
     return {
-        'mode': known_text(tables.mode),
-        'value_types': [{
-            'name': known_text(value_type.name),
-            'kind': known_text(value_type.kind),
-            'unit': known_text(value_type.unit), 'adds': value_type.adds,
-            'of': value_type.of, 'total': total}
-            for value_type, total in zip(types, tables.totals)],
-        'own_value': tables.own,
+        'mode': known_text(tables.mode), 'own_value': tables.own,
         'rate_hz': tables.rate_hz, 'depth_frames': tables.depth_frames,
         'names': NAMES[tables.names], 'start_time_ns': tables.start_time_ns,
         'duration_ns': tables.duration_ns,
@@ -51,28 +46,8 @@ def _facts(tables):
                  for name, text in tables.meta.items()},
         'counters': {known_text(name): value
                      for name, value in tables.stats.items()},
-        'timeline': _timeline(tables.timeline)}
-
-
-def _timeline(line):
-    """Return the records of a time line, or None."""
-    if line is None:
-        return None
-    names = 'time_ns', 'sample', *[its.name for its in MEASURED]
-    return {'resolution_ns': line.resolution_ns, 'is_stale': line.is_stale,
-            **{name: list(column)
-               for name, column in zip(names, line.columns)}}
-
-
-def _thread(thread):
-    name = None if thread.name is None else known_text(thread.name)
-    process = thread.process
-    return {'name': name, 'ident': thread.ident,
-            'native_id': thread.native_id,
-            'interpreter_id': thread.interpreter_id,
-            'process': process and {
-                'pid': process.pid, 'host': known_text(process.host),
-                'start_ns': process.start_ns}}
+        'timeline': None if line is None else {
+            'resolution_ns': line.resolution_ns, 'is_stale': line.is_stale}}
 
 
 def _function(function):
@@ -82,50 +57,6 @@ def _function(function):
             'qualname': known_text(function.qualname),
             'filename': known_text(function.filename),
             'first_line': function.first_line, 'kind': function.kind}
-
-
-def _frames(tables):
-    view = tables.frames_view()
-    function, line, column, offset, opcode = [
-        view[number::FRAME_COLUMNS].tolist()
-        for number in range(FRAME_COLUMNS)]
-    names = {number: opcodes.name(number) for number in set(opcode)}
-    return {'function': function, 'line': line, 'column': column,
-            'instruction_offset': offset,
-            'opname': [names[number] for number in opcode]}
-
-
-def _stacks(tables):
-    # Signed: the first is the stack without a frame.
-    nodes = memoryview(bytearray(tables.nodes)).cast('i')
-    nodes[0] = nodes[1] = _NONE
-    return {name: json_text.array([json_text.numbers(column)])
-            for name, column in (('parent', nodes[0::NODE_COLUMNS]),
-                                 ('frame', nodes[1::NODE_COLUMNS]))}
-
-
-def _samples(tables):
-    rows = tables.column('labels')
-    used = sorted(set(rows))
-    numbers = {row: number for number, row in enumerate(used)}
-    values = {known_text(value_type.name): column.tolist()
-              for value_type, column
-              in zip(tables.value_types, tables.value_columns)}
-    # Nobody is a stack of its own here: 0 is one without a frame.
-    held = tables.column('holder')
-    return {'labels': [_labels(*tables.label_set(row)) for row in used],
-            'samples': {
-                'stack': tables.column('stack').tolist(),
-                'thread': tables.column('thread').tolist(),
-                'state': [STATES[state] for state in tables.column('state')],
-                'labels': [numbers[row] for row in rows],
-                'gil_holder_stack': [node or _NONE for node in held],
-                'gil_holder_thread': [
-                    thread if node else _NONE for thread, node
-                    in zip(tables.column('holder_thread'), held)],
-                **{name: tables.column(name).tolist()
-                   for name in tables.schema.plain_keys},
-                'values': values}}
 
 
 def _lives(tables):
@@ -162,10 +93,3 @@ def _counters(row):
     return {name: {'bits': value.bits, 'counts': value.counts}
             if isinstance(value, Histogram) else value
             for name, value in values.items()}
-
-
-def _labels(labels, task_name, task_id):
-    return {'labels': {known_text(key): known_text(value)
-                       for key, value in labels.items()},
-            'task_name': None if task_name is None else known_text(task_name),
-            'task_id': task_id}

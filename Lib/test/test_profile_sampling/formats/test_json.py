@@ -4,6 +4,7 @@ import json
 import pathlib
 import random
 import re
+import sqlite3
 import unittest
 
 from profile_sampling import Process, Profile
@@ -23,8 +24,16 @@ def written(profile):
     return json.loads(_json.encode(profile._tables))
 
 
+def rows(columns):
+    """Return the rows of a table as dicts."""
+    return [dict(zip(columns, row))
+            for row in zip(*columns.values(), strict=True)]
+
+
 def rebuilt(data):
     """Return the profile that a file says, by what is documented of it."""
+    tables = {name: rows(columns)
+              for name, columns in data['tables'].items()}
     b = Builder(**{
         name: data[name] for name in (
             'mode', 'rate_hz', 'depth_frames', 'start_time_ns',
@@ -32,48 +41,45 @@ def rebuilt(data):
         stats=data['counters'],
         names=('off', 'calls', 'opcodes', 'all').index(data['names']),
         value_types=[(type_['kind'], type_['unit'], type_['adds'],
-                      type_['of'])
-                     for type_ in data['value_types']])
-    for thread in data['threads']:
+                      type_['of']) for type_ in tables['value_types']])
+    for thread in tables['threads']:
         b.thread(thread['name'], ident=thread['ident'],
                  native_id=thread['native_id'],
                  interpreter=thread['interpreter_id'],
-                 process=thread['process'] and Process(
-                     *map(thread['process'].get, Process.__slots__)))
+                 process=thread['pid'] and Process(
+                     thread['pid'], thread['host'], thread['process_start_ns'])
+                 or None)
     functions = [
         b.function(row['module'], row['qualname'], row['filename'],
                    row['first_line'], KINDS.index(row['kind']))
-        for row in data['functions']]
-    columns = data['frames']
+        for row in tables['functions']]
     frames = [
-        (functions[function], line, column, offset,
-         0 if opname is None else _opcodes.number(opname))
-        for function, line, column, offset, opname in zip(
-            columns['function'], columns['line'], columns['column'],
-            columns['instruction_offset'], columns['opname'], strict=True)]
+        (functions[row['function']], row['line'], row['column'],
+         row['instruction_offset'],
+         0 if row['opname'] is None else _opcodes.number(row['opname']))
+        for row in tables['frames']]
 
     def stack(number):
         found = []
-        while data['stacks']['parent'][number] >= 0:
-            found.append(frames[data['stacks']['frame'][number]])
-            number = data['stacks']['parent'][number]
+        while tables['stacks'][number]['parent'] >= 0:
+            found.append(frames[tables['stacks'][number]['frame']])
+            number = tables['stacks'][number]['parent']
         return found[::-1]
 
-    rows = data['samples']
-    names = [type_['name'] for type_ in data['value_types']]
-    for at, number in enumerate(rows['stack']):
-        labels = data['labels'][rows['labels'][at]]
-        task = None
-        if labels['task_name'] is not None:
-            task = labels['task_name'], labels['task_id'] or 0
-        holder = None
-        if rows['gil_holder_stack'][at] >= 0:
-            holder = (rows['gil_holder_thread'][at],
-                      stack(rows['gil_holder_stack'][at]))
-        b.sample(stack(number), thread=rows['thread'][at],
-                 state=rows['state'][at], labels=labels['labels'], task=task,
-                 holder=holder,
-                 values=tuple([rows['values'][name][at] for name in names]))
+    labels = [{} for _ in tables['label_sets']]
+    for row in tables['labels']:
+        labels[row['label_set']][row['key']] = row['value']
+    names = [type_['name'] for type_ in tables['value_types']]
+    for row in tables['samples']:
+        task = tables['label_sets'][row['label_set']]
+        b.sample(stack(row['stack']), thread=row['thread'],
+                 state=tables['states'][row['state']]['name'],
+                 labels=labels[row['label_set']],
+                 task=None if task['task_name'] is None else (
+                     task['task_name'], task['task_id']),
+                 holder=None if row['gil_holder_stack'] < 0 else (
+                     row['gil_holder_thread'], stack(row['gil_holder_stack'])),
+                 values=tuple(map(row.get, names)))
     return Profile._from_raw(b.raw())
 
 
@@ -100,9 +106,9 @@ class JSONTest(unittest.TestCase):
         self.assertEqual(data['covered_ns'], [[0, 4 * second]])
         self.assertIsNone(data['span_ns'])
         self.assertIsNone(data['whole_cpu_ns'])
-        line = data['timeline']
-        self.assertEqual(line['time_ns'], list(profile.timeline.time_ns))
-        self.assertEqual(sum(line['wall_ns']), second)
+        records = data['tables']['records']
+        self.assertEqual(records['time_ns'], list(profile.timeline.time_ns))
+        self.assertEqual(sum(records['wall_ns']), second)
         part = written(profile.between(second, 2 * second))
         self.assertEqual(part['span_ns'], [second, 2 * second])
         self.assertEqual(part['whole_cpu_ns'], 7)
@@ -110,16 +116,17 @@ class JSONTest(unittest.TestCase):
     def test_what_the_program_counted_is_not_in_the_total(self):
         b = Builder().sample('a.f', count=3).sample('a.f', count=100,
                                                     state='custom')
-        data = written(b.profile())
-        self.assertEqual(data['value_types'][0]['total'], 3)
-        self.assertEqual(data['samples']['values']['count'], [3, 100])
-        self.assertEqual(data['samples']['state'], ['running', 'custom'])
+        tables = written(b.profile())['tables']
+        self.assertEqual(tables['value_types']['total'][0], 3)
+        self.assertEqual(tables['samples']['count'], [3, 100])
+        self.assertEqual([STATES[state] for state in tables['samples'][
+            'state']], ['running', 'custom'])
 
     def test_hostile_names(self):
         text = _json.encode(hard_profiles.hostile().profile()._tables)
         # Every reader of JSON takes ASCII.
         self.assertTrue(text.isascii())
-        names = {row['qualname'] for row in json.loads(text)['functions']}
+        names = {*json.loads(text)['tables']['functions']['qualname']}
         expected = {name.replace('\udc80', '\\udc80')
                     for name in hard_profiles.NAMES}
         self.assertLessEqual(expected, names)
@@ -137,12 +144,53 @@ class DocumentTest(unittest.TestCase):
         section = page.partition('\nThe profile\n')[2].partition(
             '\nThe difference\n')[0]
         documented = set(re.findall('``([a-z_]+)``', section))
-        data = written(example().profile())
-        fields = set(data)
-        for part in (data['value_types'][0], data['threads'][0],
-                     data['functions'][0], data['frames'], data['stacks'],
-                     data['labels'][0], data['samples']):
-            fields.update(part)
+        data = written(timed(example().profile(), random.Random(1)))
+        fields = {*data, *data['tables'], *data['timeline']}
+        for columns in data['tables'].values():
+            fields.update(columns)
         self.assertEqual(fields - documented, set())
-        states = set(STATES)
-        self.assertLessEqual(set(data['samples']['state']), states)
+
+
+class TablesTest(unittest.TestCase):
+
+    def test_they_are_those_of_the_file(self):
+        for seed in range(5):
+            profile = timed(random_profile(random.Random(seed)),
+                            random.Random(seed))
+            tables = profile.tables()
+            data = written(profile)['tables']
+            self.assertEqual({
+                table: {name: list(column) for name, column
+                        in columns.items()}
+                for table, columns in tables.items()}, data)
+            for value_type in profile.value_types:
+                self.assertEqual(
+                    sum(tables['samples'][value_type.name]),
+                    sum([getattr(sample, value_type.name)
+                         for sample in profile.samples]))
+
+    def test_they_go_into_a_database(self):
+        database = sqlite3.connect(':memory:')
+        for table, columns in example().profile().tables().items():
+            names = ', '.join([f'"{name}"' for name in columns])
+            database.execute(f'create table {table} ({names})')
+            database.executemany(
+                f'insert into {table} values ({", ".join("?" * len(columns))})',
+                zip(*columns.values()))
+        self.assertEqual(dict(database.execute(
+            'select functions.name, sum(wall_ns) from samples'
+            ' join stacks on stacks.rowid = stack + 1'
+            ' join frames on frames.rowid = frame + 1'
+            ' join functions on functions.rowid = function + 1'
+            ' group by functions.name').fetchall()), {
+                row.function.name: row.self_wall_ns
+                for row in example().profile().functions(idle=True)
+                if row.self_wall_ns})
+
+    def test_a_value_that_is_called_as_a_key(self):
+        b = Builder(value_types=[('cpu', 'nanoseconds'), ('state', 'count')],
+                    mode='cpu')
+        b.sample('a.f:1', values=(1, 2))
+        samples = b.profile().tables()['samples']
+        self.assertEqual(list(samples['value_state']), [2])
+        self.assertEqual(list(samples['state']), [0])

@@ -83,10 +83,10 @@ class SchemaTest(unittest.TestCase):
         self.assertEqual(sorted(columns['size_class']), [64, 64, 4096])
         self.assertEqual(sum(columns['inuse_bytes']),
                          profile.total('inuse_bytes'))
-        samples = json.loads(profile_json.encode(profile._tables))['samples']
-        self.assertEqual(samples['size_class'], columns['size_class'])
-        self.assertEqual(samples['values']['inuse_bytes'],
-                         columns['inuse_bytes'])
+        samples = json.loads(profile_json.encode(profile._tables))['tables'][
+            'samples']
+        for name in 'size_class', 'inuse_bytes':
+            self.assertEqual(samples[name], columns[name])
 
     def test_parts(self):
         profile = reloaded(heap())

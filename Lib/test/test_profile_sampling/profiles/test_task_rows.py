@@ -367,14 +367,14 @@ class FileTest(unittest.TestCase):
         file = io.BytesIO()
         profile.save(file, 'profile-json')
         data = json.loads(file.getvalue())
-        self.assertEqual([row['name'] for row in data['value_types']],
-                         ['count', 'cpu_ns', 'wall_ns', 'task_ns',
-                          'delay_ns'])
-        rows = data['samples']
+        tables = data['tables']
+        self.assertEqual(tables['value_types']['name'], [
+            'count', 'cpu_ns', 'wall_ns', 'task_ns', 'delay_ns'])
+        states = tables['states']['name']
         self.assertEqual(
-            sum([ns for ns, state in zip(rows['values']['task_ns'],
-                                         rows['state'])
-                 if state == 'awaiting']), 38 * MS)
+            sum([ns for ns, state in zip(tables['samples']['task_ns'],
+                                         tables['samples']['state'])
+                 if states[state] == 'awaiting']), 38 * MS)
         row = data['task_classes'][0]
         self.assertEqual((row['function']['name'], row['finished'],
                           row['steps'], sum(row['lives']['counts'])),
