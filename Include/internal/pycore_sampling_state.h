@@ -269,6 +269,11 @@ struct _sampling_runtime_state {
     void (*handler)(int signum, void *siginfo, void *context);
     int exit_session;           // started by -X: written at exit
     uint64_t manual_wall_ns;    // 0: not manual; relaxed
+    // Time stands still between the regions of a deferred session
+    // (base/time.c): at that moment, or 0; and how long it has so far.
+    uint64_t stopped_ns;
+    uint64_t skipped_ns;
+    uint32_t pauses;            // rises with each stop and go; odd: it stands
     void *read_clock;           // clock_gettime(); NULL: not found; relaxed
     // The threads that get ticks; and those that are to get them again: a
     // thread adds itself there, without a lock.

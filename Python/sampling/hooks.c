@@ -257,6 +257,11 @@ begin_run(PyThreadState *tstate, _PySampling_Thread *thread)
                                _PySampling_WallNow());
         _PySampling_LEAVE_HOOK(thread);
     }
+    else if (thread->pauses != _PySampling_PAUSES()) {
+        _PySampling_ENTER_HOOK(thread);
+        _PySampling_RecordPause(thread);
+        _PySampling_LEAVE_HOOK(thread);
+    }
     if (thread->overdue.after_ns != 0) {
         _PySampling_KeepCall(
             thread->is_yielding ? NULL : _PySampling_CurrentFrame(tstate),
@@ -277,6 +282,7 @@ void
     if (thread != NULL && thread->native_id == _PySampling_OwnNativeId()
         && thread->mask == _PySampling_TAKES_SIGNAL
         && thread->overdue.after_ns == 0 && !thread->shadowed
+        && thread->pauses == _PySampling_PAUSES()
         && !_Py_atomic_load_int_relaxed(&_PyRuntime.sampling.parks_threads)
         && _PySampling_RunChange(thread, _PySampling_RUNS))
     {

@@ -56,7 +56,9 @@ static void
 tell_collection(_PySampling_Thread *thread)
 {
     _PySampling_LockTables();
-    if (_PySampling_TABLES_OF(thread) != NULL && !thread->excluded) {
+    if (_PySampling_TABLES_OF(thread) != NULL && !thread->excluded
+        && !_PySampling_STANDS_STILL(_PySampling_PAUSES()))
+    {
         count_collection(thread->gc_generation);
         _PySampling_EmitEvent(PySampling_GC, thread->thread_index,
                                (uint64_t)thread->gc_generation, 0,

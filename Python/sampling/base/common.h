@@ -232,12 +232,20 @@ extern uint64_t _PySampling_MonotonicNow(void);
 extern uint64_t _PySampling_ProcessCpuNow(void);
 extern uint64_t _PySampling_WallNow(void);
 extern uint64_t _PySampling_WallAt(uint64_t monotonic_ns);
+// How far that is behind the monotonic clock.
+extern uint64_t _PySampling_SkippedNow(void);
 extern uint64_t _PySampling_CpuNow(_PySampling_Thread *thread);
 // Of a manual session: moves the wall clock and the thread's CPU clock, and
 // returns the new wall time.
 extern void _PySampling_ClocksBegin(int is_manual);
 extern uint64_t _PySampling_ClocksMove(_PySampling_Thread *thread,
                                        struct _sampling_time distance);
+// Time stands still from now on, or goes on.  No thread loses or gets any.
+extern void _PySampling_ClocksStop(void);
+extern void _PySampling_ClocksGoOn(void);
+#define _PySampling_PAUSES() \
+    _Py_atomic_load_uint32_relaxed(&_PyRuntime.sampling.pauses)
+#define _PySampling_STANDS_STILL(PAUSES) (((PAUSES) & 1) != 0)
 // Not 0; the same each time in a manual session.
 extern uint64_t _PySampling_RandomSeed(_PySampling_Thread *thread);
 

@@ -30,6 +30,7 @@ struct _sampling_task {
     int state;                  // _PySampling_TaskState
     int is_woken;               // while it runs
     int is_whole;               // nothing of its life was before
+    uint32_t pauses;            // of the session, when its life began
     uint64_t since_ns;          // it is in that state, or the last flush
     uint64_t left_ns;           // the end of its last step
     uint64_t awaited_ns;        // before it was woken, on no record yet

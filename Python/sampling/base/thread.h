@@ -162,6 +162,7 @@ struct _sampling_thread {
     uint32_t held_node;
     uint64_t manual_cpu_ns;     // CPU clock of manual sessions
     struct _sampling_account account;
+    uint32_t pauses;            // of the runtime, when its clocks were read last
     uint64_t residue_cpu_ns;    // recorded by the last flush without a tick
     uint64_t residue_wall_ns;
 };

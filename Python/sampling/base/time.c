@@ -61,16 +61,60 @@ _PySampling_ProcessCpuNow(void)
     return read_clock(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-/* The clock of the session at a moment of the monotonic clock, which is now:
-   that one, or the tests' own. */
-uint64_t
-_PySampling_WallAt(uint64_t monotonic_ns)
+/* The monotonic clock, or the tests' own. */
+static uint64_t
+that_goes_on(uint64_t monotonic_ns)
 {
     // Not options.manual: a thread that waits for its GIL may ask while a
     // session starts.
     uint64_t manual_ns = _Py_atomic_load_uint64_relaxed(
         &_PyRuntime.sampling.manual_wall_ns);
     return manual_ns != 0 ? manual_ns : monotonic_ns;
+}
+
+/* The clock of the session at a moment of the monotonic clock, which is now:
+   as long as it has not stood still.  So a thread that stands still itself has
+   nothing to do when the session stops or goes on. */
+uint64_t
+_PySampling_WallAt(uint64_t monotonic_ns)
+{
+    // Pairs with the store in ClocksGoOn().
+    uint64_t stopped_ns =
+        _Py_atomic_load_uint64(&_PyRuntime.sampling.stopped_ns);
+    return stopped_ns != 0 ? stopped_ns
+        : that_goes_on(monotonic_ns)
+          - _Py_atomic_load_uint64_relaxed(&_PyRuntime.sampling.skipped_ns);
+}
+
+uint64_t
+_PySampling_SkippedNow(void)
+{
+    uint64_t now_ns = _PySampling_MonotonicNow();
+    return that_goes_on(now_ns) - _PySampling_WallAt(now_ns);
+}
+
+static void
+next_pause(void)
+{
+    _Py_atomic_store_uint32_relaxed(&_PyRuntime.sampling.pauses,
+                                    _PyRuntime.sampling.pauses + 1);
+}
+
+void
+_PySampling_ClocksStop(void)
+{
+    _Py_atomic_store_uint64(&_PyRuntime.sampling.stopped_ns,
+                            _PySampling_WallNow());
+    next_pause();
+}
+
+void
+_PySampling_ClocksGoOn(void)
+{
+    _Py_atomic_store_uint64_relaxed(&_PyRuntime.sampling.skipped_ns,
+                                    _PySampling_SkippedNow());
+    _Py_atomic_store_uint64(&_PyRuntime.sampling.stopped_ns, 0);
+    next_pause();
 }
 
 uint64_t
@@ -95,6 +139,10 @@ _PySampling_CpuNow(_PySampling_Thread *thread)
 void
 _PySampling_ClocksBegin(int is_manual)
 {
+    if (_PySampling_STANDS_STILL(_PySampling_PAUSES())) {
+        _PySampling_ClocksGoOn();
+    }
+    _Py_atomic_store_uint64_relaxed(&_PyRuntime.sampling.skipped_ns, 0);
     _Py_atomic_store_uint64_relaxed(&_PyRuntime.sampling.manual_wall_ns,
                                     is_manual != 0);
 }
@@ -103,7 +151,7 @@ uint64_t
 _PySampling_ClocksMove(_PySampling_Thread *thread,
                        struct _sampling_time distance)
 {
-    uint64_t wall_ns = _PySampling_WallNow() + distance.wall_ns;
+    uint64_t wall_ns = that_goes_on(0) + distance.wall_ns;
     _Py_atomic_store_uint64_relaxed(&_PyRuntime.sampling.manual_wall_ns,
                                     wall_ns);
     thread->manual_cpu_ns += distance.cpu_ns;

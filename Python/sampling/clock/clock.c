@@ -194,7 +194,7 @@ rest(struct _sampling_clock *clock, uint32_t seen_wakeups)
     _Py_atomic_store_int(&STATE->clock_rests, 0);
     clock->idle_ticks = 0;
     clock->deadline_ns =
-        _PySampling_DeadlineAfter(_PySampling_MonotonicNow());
+        _PySampling_DeadlineAfter(_PySampling_WallNow());
 }
 
 /* With the registry locked. */
@@ -236,10 +236,10 @@ run_clock(void *arg)
     _PySampling_AskForPromptWakeUps();
     _PySampling_ProcOpen(&clock->ticker.proc);
     clock->deadline_ns =
-        _PySampling_DeadlineAfter(_PySampling_MonotonicNow());
+        _PySampling_DeadlineAfter(_PySampling_WallNow());
     for (;;) {
         uint32_t seen_wakeups = _Py_atomic_load_uint32(&STATE->clock_wakeups);
-        uint64_t now_ns = _PySampling_MonotonicNow();
+        uint64_t now_ns = _PySampling_WallNow();
         if (_Py_atomic_load_int(&clock->stop)
             || (_Py_atomic_exchange_int(&clock->is_abandoned, 0)
                 && is_to_end(clock)))

@@ -85,7 +85,7 @@ _PySampling_DeadlinesUntil(uint64_t moment_ns)
 void
 _PySampling_DeadlinesChange(uint64_t period_ns)
 {
-    uint64_t now_ns = _PySampling_MonotonicNow();
+    uint64_t now_ns = _PySampling_WallNow();
     uint64_t counted_ns = STATE->period_ns == 0 ? now_ns
         : until(now_ns, STATE->period_ns) + STATE->counted_before_ns;
     _Py_atomic_store_uint64_relaxed(&STATE->counted_before_ns,

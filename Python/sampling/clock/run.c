@@ -156,6 +156,13 @@ _PySampling_RunBegin(_PySampling_Thread *thread, int flags)
     if (thread->mask != _PySampling_TAKES_SIGNAL) {
         _PySampling_ReadMask(thread);
     }
+    if (thread->overdue.after_ns != 0
+        && _PySampling_STANDS_STILL(_PySampling_PAUSES()))
+    {
+        // It would be due when time goes on, somewhere else.
+        thread->overdue.at_ns = 0;
+        (void)_PySampling_RunTakeOverdue(thread, 0);
+    }
     if (thread->overdue.after_ns != 0) {
         thread->overdue.at_ns =
             _PySampling_WallNow() + thread->overdue.after_ns;

@@ -64,6 +64,10 @@ _PySampling_AskForPromptWakeUps(void)
 void
 _PySampling_WaitUntil(uint64_t deadline_ns, uint32_t seen_wakeups)
 {
+    if (deadline_ns != 0) {
+        deadline_ns +=
+            _Py_atomic_load_uint64_relaxed(&STATE->skipped_ns);
+    }
     struct timespec ts = {
         .tv_sec = (time_t)(deadline_ns / 1000000000u),
         .tv_nsec = (long)(deadline_ns % 1000000000u),

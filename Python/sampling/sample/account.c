@@ -30,6 +30,7 @@ _PySampling_AccountStart(_PySampling_Thread *thread, uint64_t wall_ns)
         .counted_ns = _PySampling_DeadlinesUntil(wall_ns),
         .random = _PySampling_RandomSeed(thread),
     };
+    thread->pauses = _PySampling_PAUSES();
     set_clocks(&thread->account, wall_ns, _PySampling_CpuNow(thread));
 }
 
@@ -38,6 +39,14 @@ _PySampling_AccountSpent(_PySampling_Thread *thread, uint64_t wall_ns,
                          uint64_t cpu_ns)
 {
     struct _sampling_account *a = &thread->account;
+    if (_PySampling_STANDS_STILL(thread->pauses)) {
+        // What it has burnt meanwhile is not of the session; since a tick has
+        // noted it, it is.
+        uint64_t tick_cpu_ns = _Py_atomic_load_uint64(&thread->tick.cpu_ns);
+        a->cpu_ns = (_PySampling_WORD(thread) & _PySampling_NOTED)
+                    && tick_cpu_ns != 0 ? tick_cpu_ns : cpu_ns;
+    }
+    thread->pauses = _PySampling_PAUSES();
     wall_ns = Py_MAX(wall_ns, a->wall_ns);
     cpu_ns = Py_MAX(cpu_ns, a->cpu_ns);     // else the thread has ended
     struct _sampling_time spent = {wall_ns - a->wall_ns, cpu_ns - a->cpu_ns};
@@ -76,6 +85,7 @@ _PySampling_AccountHandOver(_PySampling_Thread *from, _PySampling_Thread *to)
 {
     set_clocks(&to->account, from->account.wall_ns, from->account.cpu_ns);
     to->account.counted_ns = from->account.counted_ns;
+    to->pauses = from->pauses;
     to->manual_cpu_ns = from->manual_cpu_ns;
 }
 

@@ -371,6 +371,12 @@ weigh_spent(_PySampling_Thread *thread, uint64_t now_ns)
     }
 }
 
+void
+_PySampling_RecordPause(_PySampling_Thread *thread)
+{
+    weigh_spent(thread, _PySampling_WallNow());
+}
+
 /* What waits is the program's, even if the thread serves a subscriber now. */
 static void
 weigh_all(_PySampling_Thread *thread, int state)

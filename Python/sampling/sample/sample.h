@@ -130,6 +130,8 @@ extern void _PySampling_RecordLost(_PySampling_Thread *thread,
 // What it has spent off the GIL, if a tick has noted it there.
 extern void _PySampling_RecordBlocked(_PySampling_Thread *thread,
                                       uint64_t now_ns);
+// The session's time stands still, or goes on: the thread's clocks are read.
+extern void _PySampling_RecordPause(_PySampling_Thread *thread);
 // Everything up to now.
 extern void _PySampling_RecordAll(_PySampling_Thread *thread, uint64_t now_ns);
 // From now on the thread works for others, or for the program again.  On the

@@ -28,7 +28,9 @@ enter(PyThreadState *tstate)
     _PySampling_Status status = _PySampling_OK;
     STATE->num_regions++;
     if (STATE->num_regions == 1 && is_deferred()) {
-        status = _PySampling_OpenSink(tstate, STATE->session);
+        status = STATE->session->is_linked
+            ? _PySampling_EngineReconfigure(tstate)
+            : _PySampling_OpenSink(tstate, STATE->session);
         if (status != _PySampling_OK) {
             STATE->num_regions--;
         }
@@ -43,7 +45,10 @@ leave(PyThreadState *tstate)
     if (STATE->num_regions > 0 || !is_deferred()) {
         return _PySampling_OK;
     }
-    // What is up to now is of it.
+    if (_PySampling_IsLast(STATE->session)) {
+        return _PySampling_EngineReconfigure(tstate);
+    }
+    // What is up to now is of it; the others go on.
     _PySampling_Status status = _PySampling_Flush(tstate)
         ? _PySampling_OK : _PySampling_ERR_NO_MEMORY;
     (void)_PySampling_CloseSink(tstate, STATE->session);

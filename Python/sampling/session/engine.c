@@ -4,7 +4,8 @@
    not know why it is to run (session/session.c), or how a stack is walked, a
    nanosecond is recorded or a row is laid out.
 
-   The engine is off, runs or is paused. */
+   The engine is off, or it runs; between the regions of a deferred session its
+   time stands still. */
 
 #include "Python.h"
 
@@ -210,45 +211,71 @@ set_rate(int rate_hz)
     }
 }
 
-/* Off: there are no tables.  Paused: there are, for a deferred session, but no
-   thread takes part and the clock stands still. */
-enum engine {ENGINE_OFF, ENGINE_PAUSED, ENGINE_RUNNING};
-
-static enum engine
-wanted_engine(int rate_hz)
+/* Between the regions of a deferred session, if nobody else samples. */
+static int
+is_to_stand_still(void)
 {
-    return rate_hz != 0 ? ENGINE_RUNNING
-        : STATE->session != NULL ? ENGINE_PAUSED : ENGINE_OFF;
+    return STATE->session != NULL && STATE->session->options.is_deferred
+        && STATE->num_regions == 0 && _PySampling_IsLast(STATE->session);
 }
 
-static _PySampling_Status
-run(PyThreadState *tstate, int rate_hz)
+static void
+set_clocks(int stand_still)
 {
-    if (STATE->active && rate_hz == STATE->options.rate_hz) {
-        return _PySampling_OK;
+    if (stand_still != _PySampling_STANDS_STILL(_PySampling_PAUSES())) {
+        (stand_still ? _PySampling_ClocksStop : _PySampling_ClocksGoOn)();
     }
-    if (!_PySampling_Flush(tstate)) {
-        return _PySampling_ERR_NO_MEMORY;
+}
+
+/* Of threads only the caller is concerned: the others find it out when they
+   attach next, and their time stands still meanwhile. */
+static void
+stop_or_go_on(PyThreadState *tstate, int stand_still)
+{
+    _PySampling_Thread *own = _PySampling_ThreadOf(tstate);
+    if (stand_still) {
+        _PySampling_ClockRest(own);
     }
-    set_rate(rate_hz);
-    return STATE->active ? _PySampling_OK : start(tstate);
+    set_clocks(stand_still);
+    if (own != NULL) {
+        _PySampling_ENTER_HOOK(own);
+        _PySampling_Drain(tstate, own);
+        _PySampling_RecordPause(own);
+        if (stand_still) {
+            _PySampling_RunBegin(own, _PySampling_PENDING);
+        }
+        _PySampling_LEAVE_HOOK(own);
+    }
+    if (!stand_still) {
+        (void)_PySampling_ClockResume();
+    }
 }
 
 _PySampling_Status
 _PySampling_EngineReconfigure(PyThreadState *tstate)
 {
     int rate_hz = wanted_rate();
-    enum engine wanted = wanted_engine(rate_hz);
-    if (wanted == ENGINE_OFF) {
+    if (rate_hz == 0) {
         (void)_PySampling_EngineOff(tstate);
         return _PySampling_OK;
     }
-    if (wanted == ENGINE_RUNNING) {
-        return run(tstate, rate_hz);
+    int stand_still = is_to_stand_still();
+    if (!STATE->active || rate_hz != STATE->options.rate_hz) {
+        if (!_PySampling_Flush(tstate)) {
+            return _PySampling_ERR_NO_MEMORY;
+        }
+        set_rate(rate_hz);
     }
-    if (STATE->active) {
-        _PySampling_ClockRest(_PySampling_RECORD_OF(tstate));
-        (void)pause_threads(tstate);
+    if (!STATE->active) {
+        set_clocks(stand_still);
+        _PySampling_Status status = start(tstate);
+        if (status != _PySampling_OK || !stand_still) {
+            return status;
+        }
+        stop_or_go_on(tstate, 1);
+    }
+    else if (stand_still != _PySampling_STANDS_STILL(_PySampling_PAUSES())) {
+        stop_or_go_on(tstate, stand_still);
     }
     return _PySampling_OK;
 }

@@ -47,6 +47,7 @@ _PySampling_BeginSink(struct _sampling_sink *sink, uint64_t wall_ns)
     (void)PyTime_TimeRaw(&now);
     sink->start_time_ns = now;
     sink->start_wall_ns = wall_ns;
+    sink->start_skipped_ns = _PySampling_SkippedNow();
     _PySampling_ReadCounters(&sink->counters);
 }
 
@@ -71,8 +72,9 @@ describe(const struct _sampling_sink *sink, uint64_t end_ns,
 {
     taken->options = sink->options;
     taken->start_time_ns = sink->start_time_ns;
-    taken->start_wall_ns = sink->start_wall_ns;
-    taken->duration_ns = end_ns - sink->start_wall_ns;
+    taken->start_wall_ns = sink->start_wall_ns + sink->start_skipped_ns;
+    taken->duration_ns = end_ns + _PySampling_SkippedNow()
+                         - taken->start_wall_ns;
     _PySampling_ReadCounters(&taken->counters);
     _PySampling_CountersSince(&taken->counters, &sink->counters);
 }

@@ -63,8 +63,10 @@ start_locked(PyThreadState *tstate, const _PySampling_Options *options)
         return _PySampling_ERR_NO_MEMORY;
     }
     set_session(session);
-    status = !options->is_deferred || STATE->num_regions > 0
-        ? _PySampling_OpenSink(tstate, session) : begin_deferred(session);
+    // Where others sample it gets nothing until somebody enters a region.
+    status = options->is_deferred && STATE->num_regions == 0
+             && STATE->sinks != NULL
+        ? begin_deferred(session) : _PySampling_OpenSink(tstate, session);
     if (status != _PySampling_OK) {
         int saved_errno = errno;
         set_session(NULL);
@@ -329,7 +331,7 @@ _PySampling_SetSubscriptionRate(PyThreadState *tstate,
     if (sub->is_open && status == _PySampling_OK) {
         _PySampling_LockTables();
         _PySampling_SinkAddEvent(sub, &(PySampling_Event){
-            .time_ns = _PySampling_WallNow(),
+            .time_ns = _PySampling_WallNow() + STATE->skipped_ns,
             .count = (uint64_t)rate_hz,
             .kind = PySampling_RATE,
             .thread = PySampling_NO_THREAD,
@@ -395,7 +397,9 @@ _PySampling_Status
 _PySampling_Sample(PyThreadState *tstate, uint64_t weight, PyObject *pairs)
 {
     _PySampling_Thread *thread = NULL;
-    if (_PySampling_ACTIVE()) {
+    if (_PySampling_ACTIVE()
+        && !_PySampling_STANDS_STILL(_PySampling_PAUSES()))
+    {
         thread = _PySampling_ThreadOf(tstate);
     }
     if (thread == NULL) {
@@ -412,7 +416,9 @@ _PySampling_Status
 _PySampling_ManualTick(PyThreadState *tstate, uint64_t wall_ns,
                        uint64_t cpu_ns)
 {
-    if (!STATE->active || !STATE->options.manual) {
+    if (!STATE->active || !STATE->options.manual
+        || _PySampling_STANDS_STILL(_PySampling_PAUSES()))
+    {
         return _PySampling_ERR_NOT_RUNNING;
     }
     _PySampling_Thread *own = _PySampling_ThreadOf(tstate);

@@ -97,6 +97,12 @@ _PySampling_OpenSink(PyThreadState *tstate, struct _sampling_sink *sink)
     _PySampling_LockTables();
     int is_ready = _PySampling_SinkReady(sink);
     if (is_ready) {
+        if (_PySampling_STANDS_STILL(_PySampling_PAUSES())
+            && STATE->session != sink)
+        {
+            // It is between its regions, and time goes on for somebody else.
+            _PySampling_SinkUnlink(STATE->session);
+        }
         if (STATE->active && sink->start_wall_ns == 0) {
             _PySampling_BeginSink(sink, _PySampling_FlushedNow());
         }
@@ -118,6 +124,12 @@ _PySampling_CloseSink(PyThreadState *tstate, struct _sampling_sink *sink)
 {
     _PySampling_LockTables();
     _PySampling_SinkUnlink(sink);
+    if (STATE->sinks == NULL && STATE->session != NULL
+        && STATE->session != sink)
+    {
+        // It is between its regions: time stands still from now on.
+        _PySampling_SinkLink(STATE->session);
+    }
     _PySampling_UnlockTables();
     // The others may want a lower rate.
     return STATE->tables != NULL

@@ -35,10 +35,12 @@ void
 _PySampling_EmitOfProgram(const _PySampling_Record *record)
 {
     const struct _sampling_values *values = &record->values;
+    _PySampling_Record at = *record;
+    at.time_ns += STATE->skipped_ns;        // on the monotonic clock
     int is_lost = 0;
     FOR_SINKS(sink) {
         uint64_t lost = sink->stats.lost;
-        _PySampling_SinkAdd(sink, record);
+        _PySampling_SinkAdd(sink, &at);
         is_lost |= sink->stats.lost != lost && !sink->is_subscription;
     }
     if (STATE->num_profiles > 0) {
@@ -80,7 +82,7 @@ _PySampling_EmitEvent(PySampling_Kind kind, uint32_t thread, uint64_t count,
         return;
     }
     const PySampling_Event event = {
-        .time_ns = _PySampling_WallNow(),
+        .time_ns = _PySampling_WallNow() + STATE->skipped_ns,
         .count = count,
         .cpu_ns = cpu_ns,
         .wall_ns = wall_ns,

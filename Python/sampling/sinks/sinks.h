@@ -85,7 +85,8 @@ struct _sampling_sink {
     struct _sampling_rows *taken;
     // From when on.  Lock: control_mutex.
     int64_t start_time_ns;      // time.time_ns()
-    uint64_t start_wall_ns;     // monotonic; 0: its first sample is to come
+    uint64_t start_wall_ns;     // 0: its first sample is to come
+    uint64_t start_skipped_ns;
     struct _sampling_counters counters; // of the runtime then
     // Of a subscription.
     int is_subscription;

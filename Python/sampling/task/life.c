@@ -96,6 +96,7 @@ begin(const _PySampling_TaskInfo *info, _PySampling_TaskState state,
     task->state = state;
     task->is_woken = 0;
     task->is_whole = is_new && _PySampling_HasNotBegun(info);
+    task->pauses = _PySampling_PAUSES();
     task->since_ns = task->left_ns = now_ns;
     task->awaited_ns = task->life_ns = 0;
     task->running_ns = task->loop_wait_ns = 0;
@@ -357,7 +358,7 @@ finish(struct _sampling_task *task, _PySampling_Thread *thread,
     struct _sampling_tables *tables = open_tables(task, thread);
     if (tables != NULL) {
         emit_values(task, 0, 0);
-        if (task->is_whole) {
+        if (task->is_whole && task->pauses == _PySampling_PAUSES()) {
             _PySampling_EmitTaskValues(
                 task->coroutine, &(struct _sampling_task_values){
                     .num_finished = 1,
@@ -395,7 +396,7 @@ _PySampling_TaskLeft(_PySampling_Thread *thread,
         return;
     }
     run_until(task, now_ns);
-    task->num_steps++;
+    task->num_steps += !_PySampling_STANDS_STILL(_PySampling_PAUSES());
     if (info->state != PENDING) {
         finish(task, thread, info->state == CANCELLED);
         return;

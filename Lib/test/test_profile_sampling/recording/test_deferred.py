@@ -15,6 +15,7 @@ from ..processes.children import NO_THREADS
 from ..support import manual
 from ..support.labelling import labelled, sums
 from ..support.sessions import ProgramTest, SessionTest, _profile, checked
+from ..support.subscribers import Recorder, subscribe_manually
 from ..support.work import spin
 
 
@@ -133,6 +134,37 @@ class RegionsTest(DeferredTest):
         self.assertNotIn('outside', found)
 
 
+    def test_beside_a_subscription(self):
+        # Time goes on for it, and stands still again after it.
+        recorder = Recorder()
+        with region():
+            tick(10, 0)
+        with subscribe_manually(recorder):
+            tick(100, 0)
+            with region():
+                tick(1000, 0)
+            tick(10_000, 0)
+        tick(100_000, 0)
+        with region():
+            tick(1, 0)
+        self.assertEqual(sums(self.stop()), {(): 1011})
+        self.assertEqual(recorder.wall_ns(), 11_100)
+
+    def test_a_subscription_that_was_there(self):
+        self.stop()
+        recorder = Recorder()
+        with subscribe_manually(recorder):
+            _profile.start(manual=True, names=0, defer=True)
+            tick(100, 0)
+            with region():
+                tick(1000, 0)
+        tick(10_000, 0)
+        with region():
+            tick(1, 0)
+        self.assertEqual(sums(self.stop()), {(): 1001})
+        self.assertEqual(recorder.wall_ns(), 1100)
+
+
 class NobodyDefersTest(SessionTest):
     """A region without a deferred session does nothing."""
 
@@ -163,6 +195,77 @@ class NobodyDefersTest(SessionTest):
         # Beginning and ending take some time of their own.
         self.assertGreater(own_ns, inside_ns * 0.98)
         self.assertLess(own_ns, inside_ns * 1.1 + 5_000_000)
+
+
+class OtherThreadsTest(SessionTest):
+    """Their time stands still between regions: nothing is done to them."""
+
+    def setUp(self):
+        super().setUp()
+        self.is_over = threading.Event()
+        self.threads = []
+        self.addCleanup(self.end)
+
+    def wait(self, number):
+        for _ in range(number):
+            self.threads.append(threading.Thread(target=self.is_over.wait))
+            self.threads[-1].start()
+
+    def end(self):
+        self.is_over.set()
+        for thread in self.threads:
+            thread.join()
+
+    def test_what_a_region_takes(self):
+        def shortest_ns():
+            times = []
+            for _ in range(100):
+                before_ns = time.thread_time_ns()
+                with region():
+                    pass
+                times.append(time.thread_time_ns() - before_ns)
+            return min(times)
+        profile_sampling.start(defer=True)
+        alone_ns = shortest_ns()
+        self.wait(300)
+        time.sleep(0.1)
+        self.assertLess(shortest_ns(), 3 * alone_ns)
+
+    def test_all_have_the_same_time(self):
+        # To the nanosecond, whether they stand still or run in between.
+        self.wait(1)
+        is_over = threading.Event()
+
+        def work():
+            while not is_over.is_set():
+                spin(0.001)
+                time.sleep(0.001)
+        self.threads.append(threading.Thread(target=work))
+        self.threads[-1].start()
+        self.addCleanup(is_over.set)
+        profile_sampling.start(defer=True)
+        inside_ns = around_ns = 0
+        for _ in range(10):
+            spin(0.01)
+            around_ns -= time.perf_counter_ns()
+            with region():
+                inside_ns -= time.perf_counter_ns()
+                spin(0.01)
+                inside_ns += time.perf_counter_ns()
+            around_ns += time.perf_counter_ns()
+        result = checked(profile_sampling.stop())
+        wall_ns, cpu_ns = {}, {}
+        for row in result.samples:
+            ident = row.thread.ident
+            wall_ns[ident] = wall_ns.get(ident, 0) + row.wall_ns
+            cpu_ns[ident] = cpu_ns.get(ident, 0) + row.cpu_ns
+        idents = [threading.get_ident(), *[t.ident for t in self.threads]]
+        self.assertEqual(len({wall_ns[ident] for ident in idents}), 1, wall_ns)
+        self.assertGreaterEqual(wall_ns[idents[0]], inside_ns)
+        self.assertLessEqual(wall_ns[idents[0]], around_ns)
+        for ident in idents:
+            self.assertLessEqual(cpu_ns[ident], wall_ns[ident])
+        self.assertLess(cpu_ns[idents[1]], 1_000_000)
 
 
 class DecoratorTest(DeferredTest):
