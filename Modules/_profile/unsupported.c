@@ -77,7 +77,7 @@ capi_subscribe(const PySampling_Options *Py_UNUSED(options))
 }
 
 static const PySampling_API capi = {
-    .version = 1,
+    .version = 2,
     .size = sizeof(PySampling_API),
     .subscribe = capi_subscribe,
 };
