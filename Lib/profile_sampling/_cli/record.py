@@ -39,6 +39,8 @@ def add(commands):
 
 
 def _run(options):
+    if options.alternate:
+        return repeat.take_turns(options, options.output)
     wanted = program.program_of(options)
     format, output = _output(options)
     run.check_format(format, options)

@@ -22,12 +22,16 @@ squares of weights would give a call of 5 s an error of as much.  What differs f
 run to run in the program itself is not in it.
 
 A margin is 1.96 standard errors: about 95 % of intervals or more have the
-true value.
+true value.  But it is no less than what being profiled may move: half of what
+the profiler took of the part, if that was spread evenly.
 """
 
-from profile_sampling._data.losses import RATE_LOWERED, ticks_per_answer
-from profile_sampling._data.values import COUNT, STATES
+from profile_sampling._data.losses import (
+    RATE_LOWERED, overhead_ns, ticks_per_answer)
+from profile_sampling._data.values import COUNT, CPU, STATES
 
+# Of what the profiler takes of a part.
+_MOVED = 0.5
 # Of the normal distribution, for 95 %.
 _Z = 1.96
 _NS_PER_S = 1_000_000_000
@@ -41,7 +45,7 @@ class Precision:
               merged, nor where values are no times
     """
 
-    __slots__ = ('is_known', '_period_ns', '_records')
+    __slots__ = ('is_known', '_period_ns', '_records', '_moved')
 
     def __init__(self, tables, whole):
         """*whole* is the StateSums of all samples."""
@@ -50,6 +54,7 @@ class Precision:
                              and own.unit == 'nanoseconds')
         self._records = whole.running_records
         self._period_ns = self._achieved_ns(tables, whole)
+        self._moved = _MOVED * _cost_share(tables)
 
     def _achieved_ns(self, tables, whole):
         """The period, longer as more ticks came late.
@@ -73,7 +78,9 @@ class Precision:
         """
         if not self.is_known:
             return None
-        return round(_Z * self._period_ns * self._error(records))
+        return round(max(
+            _Z * self._period_ns * self._error(records),
+            self._moved * self._period_ns * max(records, 0)))
 
     def _error(self, records):
         """The standard error of a number of records."""
@@ -93,6 +100,13 @@ class Precision:
             return one[0] != other[0]
         error = (self._error(one[1]) ** 2 + self._error(other[1]) ** 2) ** 0.5
         return abs(one[0] - other[0]) > _Z * self._period_ns * error
+
+
+def _cost_share(tables):
+    """Return what the profiler took of the CPU time; 0: it is not known."""
+    cpu_ns = tables.whole_cpu_ns or (
+        tables.total(CPU.name) if CPU in tables.value_types else 0)
+    return min(overhead_ns(tables.stats) / cpu_ns, 1.0) if cpu_ns else 0.0
 
 
 def ranks(rows, precision):

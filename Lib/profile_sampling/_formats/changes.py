@@ -80,6 +80,23 @@ def words(difference):
             'notes': [*_mixed(difference), *_notes(difference)]}
 
 
+def may_be_chance(row, difference):
+    """Return whether a change need not be one: within its margin, or whatever
+    it is, of single runs and of runs that had too little CPU."""
+    return not row.is_clear or (
+        difference.method == diff.SAMPLING or _is_busy(difference))
+
+
+def _is_busy(difference):
+    return (difference.value_type.kind == 'wall'
+            and max(_cpu_waits(difference)) >= _BUSY)
+
+
+def _cpu_waits(difference):
+    return [max([run.cpu_wait_share for run in side])
+            for side in (difference.before, difference.after)]
+
+
 def tag(row):
     """Return 'new' or 'gone' for a row of which one side surely has nothing,
     '' for any other."""
@@ -304,7 +321,7 @@ def _cells(row, difference):
     values = [value if value is None else round(value, digits)
               for value in values]
     return (*values, _relative(row), row.relative,
-            not row.is_clear, shown, *list(place.values())[:-1],
+            may_be_chance(row, difference), shown, *list(place.values())[:-1],
             ('', row.called))
 
 
@@ -337,8 +354,7 @@ def _notes(difference):
             [row.margin is None for row in difference.rows]):
         yield ('no ±: it is not known of what is no time, and of sums of '
                'profiles of several rates')
-    waits = [max([run.cpu_wait_share for run in side])
-             for side in (difference.before, difference.after)]
+    waits = _cpu_waits(difference)
     if max(waits) >= _BUSY:
         yield ('CPU wait is up to {:.0%} of the time before and {:.0%} after: '
                'the machine was busy. CPU time does not depend on that: '
@@ -353,5 +369,7 @@ def _signs(difference, rows):
         yield '± -: measured by clocks, without an error of sampling'
     if any([row.name is None for row in rows]):
         yield f'[without]: time that has no {without_mark(difference.question.by)}'
-    if not all([row.is_clear for row in rows]):
-        yield '~: may be chance'
+    if any([may_be_chance(row, difference) for row in rows]):
+        yield '~: may be chance' + (
+            '; several runs of each, in turns: record --alternate BEFORE -- '
+            'AFTER' if difference.method == diff.SAMPLING else '')

@@ -76,9 +76,9 @@ class OutputTest(DiffTest):
     def test_two_files(self):
         text = self.diff(*self.pair())
         self.assertRegex(text, r'\n400\.00ms +500\.00ms +\+100\.00ms +'
-                               r'- +\+25\.0 % +total\n')
+                               r'- +\+25\.0 % +~  total\n')
         self.assertRegex(text, r'\n100\.00ms +200\.00ms +\+100\.00ms +'
-                               r'\d\d\.\d\dms +\+100\.0 % +m\.f:5\n')
+                               r'\d\d\.\d\dms +\+100\.0 % +~  m\.f:5\n')
         self.assertRegex(text, r'300\.00ms +- +\d\d\.\d\dms +\+0\.0 % '
                                r'+~  m\.g:5\n')
         self.assertIn('one run each: run-to-run variation unknown', text)
@@ -108,8 +108,8 @@ class OutputTest(DiffTest):
                 (r'm\.f:5\n', ['--by', 'mine']),
                 (r'm\.f\n', ['--by', 'function']),
                 (r'/f:x\n', ['--by', 'route']),
-                (r'- +\+25\.0 % +running\n', ['--by', 'state']),
-                (r'- +\+25\.0 % +MainThread\n', ['--by', 'thread']),
+                (r'- +\+25\.0 % +~  running\n', ['--by', 'state']),
+                (r'- +\+25\.0 % +~  MainThread\n', ['--by', 'thread']),
                 (r'/m\.py\n', ['--by', 'file']),
                 (r'500\.00ms.*m\.main\n', ['--cum'])):
             with self.subTest(options=options):
@@ -130,7 +130,7 @@ class OutputTest(DiffTest):
         text = self.diff(self.save('a.pb.gz', f=100),
                          self.save('b.pb.gz', f=900))
         self.assertNotIn('differ', text)
-        self.assertRegex(text, r'\+800\.0 %     m\.f:5\n')
+        self.assertRegex(text, r'\+800\.0 %  ~  m\.f:5\n')
 
     def test_shares_have_no_total(self):
         for format in 'text', 'markdown':

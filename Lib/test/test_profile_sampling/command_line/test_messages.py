@@ -137,7 +137,7 @@ class RecordTest(ProgramTest):
     def test_this_python_cannot_be_run(self):
         options = mock.Mock(
             format=None, output='p.pb.gz', no_source=False, timeline=False,
-            repeat=None, program=None, words=['-'],
+            repeat=None, alternate=False, program=None, words=['-'],
             mode='wall', rate=1, depth=None, duration=None, names=None,
             calls=None, watch=(), quiet=False, meta=None)
         self.enterContext(mock.patch.dict(os.environ))

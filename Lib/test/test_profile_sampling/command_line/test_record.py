@@ -184,6 +184,42 @@ class SourceTest(RecordTest):
                                      has_source)
 
 
+class TurnsTest(RecordTest):
+
+    def test_turns(self):
+        for name in 'old', 'new':
+            with open(os.path.join(self.directory, f'{name}.py'),
+                      'w') as file:
+                file.write(f'print("{name}", flush=True)\n')
+        result = self.record('--alternate', '--repeat', '3', '-o', 'app',
+                             'old.py', '--', 'new.py with arguments')
+        self.assertEqual(result.status, 0, result.err)
+        self.assertEqual(result.out.split(), [
+            b'old', b'new', b'new', b'old', b'old', b'new'])
+        self.assertIn('diff app.before.*.pb.gz -- app.after.*.pb.gz',
+                      result.err)
+        for side, name in ('before', 'old'), ('after', 'new'):
+            for number in '123':
+                profile = Profile.load(os.path.join(
+                    self.directory, f'app.{side}.{number}.pb.gz'))
+                self.assertIn(f'{name}.py', profile.meta['command'])
+
+    def test_refused(self):
+        for arguments, said in (
+                (['-o', 'app', 'old.py'], 'name both programs'),
+                (['-o', 'app', '--', 'new.py'], 'name both programs'),
+                (['work.py', '--', 'work.py'], 'with -o NAME')):
+            result = self.record('--alternate', *arguments)
+            self.assertEqual(result.status, 2)
+            self.assertIn(said, result.err)
+
+    def test_a_run_that_fails_is_the_last(self):
+        result = self.record('--alternate', '-o', 'app', '-c', 'pass', '--',
+                             '-c', 'raise SystemExit(3)')
+        self.assertEqual(result.status, 3)
+        self.assertIn('run 1 of after', result.err)
+
+
 class RepeatTest(RecordTest):
 
     def test_files_of_all_runs(self):

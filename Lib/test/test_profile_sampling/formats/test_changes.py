@@ -28,8 +28,8 @@ class WordsTest(unittest.TestCase):
                                              (little, 1))]
             for most, little in (('was', 'rare'), ('became', 'odd'))],
             by='function')
-        self.assertRegex(text, r' gone +m\.was\n')
-        self.assertRegex(text, r' new +m\.became\n')
+        self.assertRegex(text, r' gone  ~  m\.was\n')
+        self.assertRegex(text, r' new  ~  m\.became\n')
         for name in 'rare', 'odd':
             self.assertRegex(text, rf'ms +-  ~  m\.{name}\n')
 
@@ -47,12 +47,14 @@ class SignsTest(unittest.TestCase):
         error = ('one run each: run-to-run variation unknown; ± is the error '
                  'of sampling alone (95 %)\n')
         measured = '± -: measured by clocks, without an error of sampling'
+        chance = ('~: may be chance; several runs of each, in turns: record '
+                  '--alternate BEFORE -- AFTER')
         self.assertEqual(self.notes({'/a': 900}, {'/a': 100}),
-                         error + measured)
+                         f'{error}{measured}\n{chance}')
         self.assertEqual(
             self.notes({'/a': 900, '': 9}, {'/a': 905, '': 80}),
             f'{error}{measured}\n[without]: time that has no route\n'
-            '~: may be chance')
+            f'{chance}')
         # Where shares are compared there is no total.
         self.assertNotIn('measured', self.notes(
             {'/a': 900, '/b': 9}, {'/a': 100, '/b': 90}, share=True))

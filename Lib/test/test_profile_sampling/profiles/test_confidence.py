@@ -29,6 +29,16 @@ class MarginTest(unittest.TestCase):
             self.assertAlmostEqual(its.margin_ns(records) / MS, margin_ms,
                                    places=3)
 
+    def test_nothing_finer_than_what_profiling_moves(self):
+        """Half of the share that it took, if it took more than chance."""
+        for cost, margin_ms in (0.2, 50.0), (0.01, 30.990):
+            b = Builder(stats={'overhead_drain_ns': round(cost * 1000 * MS)})
+            tables = b.sample('a.f', wall_ns=1000 * MS, cpu_ns=1000 * MS,
+                              count=1000).profile()._tables
+            its = Precision(tables, by_state.whole(tables))
+            self.assertAlmostEqual(its.margin_ns(500) / MS, margin_ms,
+                                   places=3)
+
     def test_counts_that_come_to_nothing(self):
         """Other tools write differences as profiles."""
         b = Builder()
