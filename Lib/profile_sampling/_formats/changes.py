@@ -83,8 +83,12 @@ def words(difference):
 def may_be_chance(row, difference):
     """Return whether a change need not be one: within its margin, or whatever
     it is, of single runs and of runs that had too little CPU."""
-    return not row.is_clear or (
-        difference.method == diff.SAMPLING or _is_busy(difference))
+    return not row.is_clear or is_doubtful(difference)
+
+
+def is_doubtful(difference):
+    """Return whether that is so of each row."""
+    return difference.method == diff.SAMPLING or _is_busy(difference)
 
 
 def _is_busy(difference):

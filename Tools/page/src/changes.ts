@@ -34,7 +34,10 @@ function lead(found: Changes, clear: readonly Change[]): HTMLElement {
   const {total, value} = found;
   const part = total.before ? Math.abs(100 * total.change / total.before) : 0;
   const isLess = total.change < 0;
-  const text: (Node | string)[] = total.is_clear ? [
+  const text: (Node | string)[] = found.is_doubtful ? [
+    `Not sure: ${said(value, total.before)} → ${said(value, total.after)}. ` +
+    'One side has a single run, or had too little CPU: any row may be ' +
+    'chance (~). '] : total.is_clear ? [
     'In all ', h('b', {class: isLess ? 'less' : 'more'},
       `${said(value, Math.abs(total.change))} ${isLess ? 'less' : 'more'}`),
     `: ${said(value, total.before)} → ${said(value, total.after)} ` +
@@ -182,8 +185,8 @@ function beforeAfter({value}: Changes, before: number,
     after ? amount(value, after, scale) : '–');
 }
 
-function change({value}: Changes, number: number): string {
-  return signed(amount(value, number), number);
+function change({value, is_doubtful}: Changes, number: number): string {
+  return `${is_doubtful ? '~ ' : ''}${signed(amount(value, number), number)}`;
 }
 
 function margin({value}: Changes, row: Change): string {

@@ -104,6 +104,8 @@ export interface Changes {
   readonly what: string;
   readonly value: Value;
   readonly method: 'sampling' | 'runs';
+  /** Whether any row may be chance: of single runs, or without enough CPU. */
+  readonly is_doubtful: boolean;
   readonly before: Side;
   readonly after: Side;
   readonly total: Change;

@@ -10,6 +10,7 @@ import {count, heading, percent, plural} from './words';
 
 // Rows with less are one row; as many are drawn at a time.
 const LEAST_SHARE = 0.005;
+const ROWS = 5, FLAT_ROWS = 15, FLAT_SHARE = 0.05;
 const AT_A_TIME = 200;
 const WIDE_PX = 1180;
 // There is no column of calls on narrower screens.
@@ -40,8 +41,9 @@ function draw(app: App, place: HTMLElement): void {
   const inside = rows.filter(({place: its}) => !model.isOutside(its));
   const outside = rows.filter(({place: its}) => model.isOutside(its));
   const found = inside.filter((row) => isFound(textOf(app, row)));
-  const shown = query.all ? found
-    : found.filter(({total: its}) => its >= LEAST_SHARE * total);
+  const least = leastRows(found, total);
+  const shown = query.all ? found : found.filter(({total: its}, number) => (
+    number < least || its >= LEAST_SHARE * total));
   const chosen = query.line
     ? rows.find((row) => model.placeKey(row.place) === query.line) : undefined;
   const isBeside = chosen !== undefined && innerWidth >= WIDE_PX;
@@ -81,6 +83,17 @@ function draw(app: App, place: HTMLElement): void {
   place.replaceChildren(...cards(app), ...hint(app),
     h('div', {class: isBeside ? 'split open' : 'split'}, table,
       isBeside && sourcePanel(app, chosen)));
+}
+
+/** How many rows are shown whatever they have, as in the report: more where
+ * what is left has much, in a flat profile. */
+function leastRows(rows: readonly Row[], total: number): number {
+  let rest = rows.slice(ROWS).reduce((sum, row) => sum + row.total, 0);
+  let number = ROWS;
+  while (number < FLAT_ROWS && rest >= FLAT_SHARE * total) {
+    rest -= rows[number++]?.total ?? 0;
+  }
+  return number;
 }
 
 function nothing(app: App): HTMLElement {
@@ -200,14 +213,15 @@ function restRows(app: App, nSmall: number, small: readonly Row[],
   outside: readonly Row[], most: number, total: number, nColumns: number,
   hasCalls: boolean): HTMLElement[] {
   const found: HTMLElement[] = [];
-  const add = (sum: Row, ...content: (Node | string)[]) => found.push(
-    h('tr', {class: 'rest end'},
+  // What several lines have is no line's: it has no bar.
+  const add = (sum: Row, isOne: boolean, ...content: (Node | string)[]) => (
+    found.push(h('tr', {class: 'rest end'},
       h('td', {class: 'r'}, percent(sum.total, total)),
       h('td', {class: 'r'}, app.amount(sum.total, total)),
       hasCalls ? h('td') : null,
-      h('td', {class: 'bars'}, bar(app, parts(app, sum), most)),
+      h('td', {class: 'bars'}, isOne ? bar(app, parts(app, sum), most) : null),
       h('td', {class: 'key', colspan: nColumns - 3 - Number(hasCalls)},
-        ...content)));
+        ...content))));
   if (app.query.all || nSmall) {
     const sum: Row = {...app.model.newSum(), place: 0, called: ''};
     small.forEach((row) => addTo(sum, row));
@@ -216,12 +230,12 @@ function restRows(app: App, nSmall: number, small: readonly Row[],
         colspan: nColumns}, link(
         'Leave out lines under 0.5\u00a0%', () => app.ask({all: false})))));
     } else {
-      add(sum, `${plural(nSmall, 'more line')} under 0.5\u00a0% `,
+      add(sum, false, `${plural(nSmall, 'more line')} under 0.5\u00a0% `,
         link('Show', () => app.ask({all: true}), {'data-key': 'all'}));
     }
   }
   for (const row of outside) {
-    add(row, app.model.placeName(row.place), ' ',
+    add(row, true, app.model.placeName(row.place), ' ',
       h('span', {class: 'm3'}, app.model.isImports(row.place)
         ? importsOf(app) : librariesOf(app, row)));
   }

@@ -24,9 +24,10 @@ def changes(difference, columns, sources=None):
         'value': {'name': value_type.name, 'kind': value_type.kind,
                   'unit': value_type.unit},
         'method': difference.method,
+        'is_doubtful': words_of.is_doubtful(difference),
         'before': _side(difference.before), 'after': _side(difference.after),
-        'total': _amounts(difference.total, difference),
-        'rows': [_amounts(row, difference) | _place(row, columns, lines, is_by_line)
+        'total': _amounts(difference.total),
+        'rows': [_amounts(row) | _place(row, columns, lines, is_by_line)
                  for row in difference.rows]}
 
 
@@ -36,9 +37,9 @@ def _side(runs):
             'start': words.start(runs[0])}
 
 
-def _amounts(row, difference):
+def _amounts(row):
     return {'before': row.before, 'after': row.after, 'change': row.change,
-            'margin': row.margin, 'is_clear': not words_of.may_be_chance(row, difference),
+            'margin': row.margin, 'is_clear': row.is_clear,
             'tag': words_of.tag(row)}
 
 

@@ -469,7 +469,8 @@ class DifferenceTest(unittest.TestCase):
               row['change'], row['margin'], row['is_clear'], row['called'])
              for row in its.changes['rows']],
             [(row.name, row.line, row.before, row.after, row.change,
-              row.margin, False, row.called) for row in diff.rows])
+              row.margin, row.is_clear, row.called) for row in diff.rows])
+        self.assertTrue(its.changes['is_doubtful'])
         self.assertEqual(
             {row['name']: (row['tag'], row['place'] >= 0
                            and its.place(row['place']))

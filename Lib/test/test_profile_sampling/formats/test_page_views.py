@@ -162,9 +162,21 @@ class MyCodeTest(ViewTest):
             b.sample(f'shop.small:{line + 100}', wall_ns=S // 1000)
         self.show(b.profile())
         *_, last = self.rows('Line of my code')
-        self.assertEqual(last[3], '10 more lines under 0.5 % Show')
+        self.assertEqual(last[3], '9 more lines under 0.5 % Show')
         self.click('.rest .link', 'Show')
         self.assertEqual(len(self.lines()), 4 + 10)
+
+    def test_a_flat_profile_shows_its_first_rows(self):
+        b = Builder()
+        for line in range(300):
+            b.sample(f'shop.f:{line + 1}', wall_ns=S // 100)
+        self.show(b.profile())
+        *rows, last = self.rows('Line of my code')
+        self.assertEqual(len(rows), 15)
+        self.assertEqual((last[0].replace('\xa0', ' '), last[3]),
+                         ('95.0 %', '285 more lines under 0.5 % Show'))
+        # A sum of lines is no line's.
+        self.assertEqual(len(self.texts('.rest .bar')), 0)
 
     def test_source(self):
         with open(__file__, encoding='utf-8') as file:
@@ -387,11 +399,11 @@ class OtherViewsTest(ViewTest):
         self.show(ProfileDiff(service().sample(
             'shop.old:9', wall_ns=S, count=1000).profile(), after))
         lead = self.text('.lead')
-        self.assertIn('1.00 s more', lead)
+        self.assertIn('Not sure: 9.00 s → 10.0 s.', lead)
         rows = {row[0]: row[1:3] for row in self.rows('Lines by change')}
         self.assertEqual(rows['shop.py:9oldgone'],
-                         ['1.00 s → –', '−1.00 s'])
-        self.assertEqual(rows['all'], ['9.00 s → 10.00 s', '+1.00 s'])
+                         ['1.00 s → –', '~ −1.00 s'])
+        self.assertEqual(rows['all'], ['9.00 s → 10.00 s', '~ +1.00 s'])
         self.click('#t-mine')
         self.assertEqual(self.lines()[0][1], '4.00 s')
         for view in [*VIEWS, 'diff']:

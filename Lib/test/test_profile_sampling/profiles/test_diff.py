@@ -181,6 +181,16 @@ class RunsTest(unittest.TestCase):
             with self.subTest(gate, verdict=verdict):
                 self.assertEqual(diff(*sides, gates=[gate]).verdict, verdict)
 
+    def test_gates_of_other_settings(self):
+        """Only of the total it is sure that nothing has moved."""
+        before, after = [[run({'f': ms + number, 'g': 500}, names=names)
+                          for number in range(5)]
+                         for ms, names in ((100, 0), (900, 3))]
+        found = ProfileDiff(before, after, by='function',
+                            gates=['total', 'function:f'])
+        self.assertEqual([gate.verdict for gate in found.gates],
+                         ['regression', 'inconclusive'])
+
     def test_gate_of_a_function_is_cumulative(self):
         d = diff(self.runs(100), self.runs(200), gates=['function:main'])
         gate, = d.gates
