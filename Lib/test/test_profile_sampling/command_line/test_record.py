@@ -129,6 +129,19 @@ class PythonTest(RecordTest):
                     self.assertIn('native', [
                         finding.rule for finding in profile.findings()])
 
+    def test_threads_of_another_namespace_of_processes(self):
+        """The outer /proc knows them by other numbers."""
+        command = ['unshare', '--pid', '--fork', '--kill-child']
+        if subprocess.run([*command, 'true'], check=False,
+                          stderr=subprocess.DEVNULL).returncode:
+            self.skipTest('no namespaces of processes here')
+        done = subprocess.run(
+            [*command, sys.executable, '-X', 'sampleprof=out=p.pb.gz', '-c',
+             'import time\nwhile time.thread_time() < 0.4: pass'],
+            cwd=self.directory, env=environment(), check=True, text=True,
+            stderr=subprocess.PIPE)
+        self.assertNotIn('run no Python', done.stderr)
+
     def test_what_is_left_out_is_said_once(self):
         path = compile_extension('native_threads', self.directory)
         result = self.record(
