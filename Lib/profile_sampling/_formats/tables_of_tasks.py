@@ -3,13 +3,14 @@
 This file owns what is in them.  It must not know how a table is laid out.
 """
 
-from profile_sampling._data import by_task, culprits
+from profile_sampling._data import by_await, by_task, by_wait, culprits
 from profile_sampling._data.label_names import without_mark
 from profile_sampling._data.values import TASK
 from profile_sampling._formats import tables_of_waits
 from profile_sampling._formats.table import Column, Table
-from profile_sampling._formats.tables_of_waits import holder_text
-from profile_sampling._formats.words import brief, not_shown, share
+from profile_sampling._formats.tables_of_waits import holder_text, place_text
+from profile_sampling._formats.words import (
+    brief, not_shown, share, state_name)
 
 # Of the requests of a value, at least one.
 _SLOWEST = 0.01
@@ -19,6 +20,7 @@ _OF_REQUESTS = (('mean', 'mean'), ('running', 'running'),
 # How many things that tasks awaited, and that held their loop, are shown; the
 # latter if they held it for as much of the waits.
 _AWAITED = _HOLDERS = 3
+_STATES_NAMED = 2
 _LEAST_SHARE = 0.1
 _UNKNOWN, _WITHOUT = '[unknown]', '[without]'
 
@@ -81,7 +83,7 @@ def by_label(tables, top, key):
     of requests, and what they come of."""
     rows = by_task.rows_of_label(tables, key)
     key = without_mark(key)
-    notes = []
+    notes, awaited = [], None
     requests = [row for row in rows if row.count]
     if requests:
         rest_ns = sum([row.life_ns for row in rows if not row.count])
@@ -90,18 +92,42 @@ def by_label(tables, top, key):
         # Those first that have waited longest for an answer, all together.
         rows = sorted(requests, key=lambda row: -row.mean_ns * row.count)
         title, columns = f'Requests by {key}', _of_requests(rows)
+        lives = by_await.Lives(tables)
+        if lives.key == key:
+            awaited, threads = lives.of_values, lives.in_threads()
     else:
         title, columns = f'Tasks by {key}', _of_all()
     columns += [
         (Column('value', key, 'text'), lambda row: (
             _WITHOUT if row.value is None else row.value)),
         (Column('awaited', 'awaited', 'below'), lambda row: [
-            (name, _each(row, ns)) for name, ns in _awaited(row.awaited)])]
+            (name, _each(row, ns)) for name, ns in (
+                _awaited(row.awaited) if awaited is None else
+                _at_lines(awaited.get(row.value, ()),
+                          threads.get(row.value, {})))])]
     return Table(f'tasks_by_{key}', title, [column for column, _ in columns],
                  [tuple([cell(row) for _, cell in columns])
                   for row in rows[:top]],
                  value_type=TASK,
                  notes=not_shown(len(rows), top, 'value') + notes)
+
+
+def _at_lines(rows, states):
+    """Return (what, ns) of what requests awaited most: at lines of mine, and
+    in a worker thread what that did."""
+    found = []
+    for row in rows[:_AWAITED]:
+        if row.kind != by_wait.WORKER or row.what == by_wait.FREE_WORKER:
+            place = f' at {place_text(row)}' if row.function else ''
+            found.append((f'{row.kind}{place}' if row.kind != by_wait.OTHER
+                          else f'{row.what}{place}', row.ns))
+            continue
+        total = sum(states.values())
+        did = ', '.join([
+            f'{state_name(state)} {share(ns, total)}' for state, ns in sorted(
+                states.items(), key=lambda item: -item[1])[:_STATES_NAMED]])
+        found.append((f'{row.kind} ({did})' if did else row.kind, row.ns))
+    return found
 
 
 def slow_requests(tables, sites, top, key):

@@ -7,14 +7,16 @@ import re
 import tempfile
 import unittest
 
+from profile_sampling import Profile
 from profile_sampling._cli import main
 from profile_sampling._data.by_site import sites_of
 from profile_sampling._formats import tables_of_tasks, text
 from profile_sampling._formats.table import lines
 
 from ..profiles.test_task_rows import MS, beside_a_hog, service
-from ..support.builders import example
+from ..support.builders import Builder, example
 from ..support.timed import timed
+from .test_page_document import latency
 
 
 def shown(profile, make=tables_of_tasks.tasks, *arguments, width=100):
@@ -73,6 +75,39 @@ class TasksTest(unittest.TestCase):
             shown(profile.between(0, profile.duration_ns),
                   tables_of_tasks.tasks, 9),
             ['There are no tasks in this profile.'])
+
+
+class RequestsTest(unittest.TestCase):
+
+    def test_what_they_awaited(self):
+        """At lines of mine; of a worker thread, what that did."""
+        b = Builder()
+        b.thread('MainThread')
+        worker = b.thread('AnyIO worker thread')
+        task = b.task_class('app.handle:1')
+        anyio = b.function('anyio.to_thread', 'run_sync',
+                           '/x/site-packages/anyio/to_thread.py')
+        labels = {'labels': {'route': '/a'}}
+        acquire = b.function('asyncpg.pool', 'Pool.acquire',
+                             '/x/site-packages/asyncpg/pool.py')
+        get = b.function('asyncio.queues', 'Queue.get',
+                         '/usr/lib/python3.13/asyncio/queues.py')
+        b.sample(['app.handle:3', (acquire, 9), (get, 5), '[awaiting]'],
+                 task_ns=40 * MS, state='awaiting', task_class=task, **labels)
+        b.sample([(b.function('fastapi.routing', 'run',
+                              '/x/site-packages/fastapi/routing.py'), 1),
+                  (anyio, 2), '[awaiting]'], task_ns=30 * MS,
+                 state='awaiting', task_class=task, **labels)
+        b.sample('app.work:7 [GIL~wait]', wall_ns=18 * MS, thread=worker,
+                 state='gil_wait', **labels)
+        b.sample('app.work:7', wall_ns=12 * MS, thread=worker, **labels)
+        raw = b.raw()
+        raw['latencies'] = latency('/a', ['app.handle'], [72 * MS]),
+        found = lines(tables_of_tasks.by_label(
+            Profile._from_raw(raw)._tables, 9, 'route'), 100)
+        self.assertIn(
+            'awaited pool at app.handle:3 40.0ms, worker thread (GIL wait '
+            '60.0 %, running 40.0 %) 30.0ms', ' '.join(' '.join(found).split()))
 
 
 class ReportTest(unittest.TestCase):
