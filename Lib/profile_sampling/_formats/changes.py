@@ -168,7 +168,8 @@ def _heading(difference):
     for name, runs in ('before', difference.before), (
             'after ', difference.after):
         facts = [counted(len(runs), 'run'),
-                 seconds(sum([run.duration_ns for run in runs]))]
+                 seconds(sum([run.duration_ns for run in runs]) / len(runs))
+                 + ' each' * (len(runs) > 1)]
         facts += [f'{rate:,} Hz' for rate in sorted(
             {run.rate_hz for run in runs}) if rate]
         facts += [f'Python {version}' for version in sorted(

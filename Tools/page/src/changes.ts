@@ -66,8 +66,14 @@ function sums(app: App): HTMLElement[] {
     return [];
   }
   const all = {...UNFILTERED, idle: false};
-  const [was, is] = [before, after].map(({model}) => model.sum(
-    model.weights(all))) as [Sum, Sum];
+  // Of one run, as in the table.
+  const found = app.changes!;
+  const [was, is] = [before, after].map(({model}, number) => {
+    const {runs} = number ? found.after : found.before;
+    const sum = model.sum(model.weights(all));
+    return {total: sum.total / runs, states: sum.states.map(
+      (value) => value / runs)};
+  }) as [Sum, Sum];
   const scale = Math.max(was.total, is.total);
   const {states, value} = app.doc;
   const line = (name: string, sum: Sum) => [h('span', {class: 'm2'}, name),

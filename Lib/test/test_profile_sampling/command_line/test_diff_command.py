@@ -90,6 +90,7 @@ class OutputTest(DiffTest):
         self.assertRegex(text, r'total \(3 %\) +\+25\.0 % +0\.1 % +'
                                'REGRESSION\n')
         self.assertRegex(text, r'\+99\.8 %     m\.f:5\n')
+        self.assertRegex(text, r'before  5 runs, [0-9.]+ m?s each, ')
         self.assertIn("5 and 5 runs: ± is from how runs differ (95 %): "
                       "Student's t", text)
 
