@@ -14,6 +14,13 @@ _RESTING, _RESTING_OUTSIDE = by_wait.QUEUE, frozenset({
     by_wait.SLEEP, by_wait.SOCKET, by_wait.OTHER, by_wait.LOCK})
 
 
+# Tasks that a framework starts for a request and awaits until they have
+# ended, and where it awaits them.
+_WHOLLY = frozenset({'starlette.middleware.base.BaseHTTPMiddleware.__call__.'
+                     '<locals>.call_next.<locals>.coro'})
+_WHOLLY_IN = 'starlette.middleware.base'
+
+
 class Lives:
     """What requests took, or without any the lives of tasks.
 
@@ -71,6 +78,9 @@ class Lives:
             what, kind = wait_at(node)
             function, line, package = places.at(node)
             if kind == by_wait.OTHER_TASKS:
+                if self.are_requests and what.startswith(_WHOLLY_IN):
+                    # What that does is the request's own.
+                    continue
                 left_out[kind] = left_out.get(kind, 0) + ns
             elif not self.are_requests and (
                     kind == _RESTING
@@ -122,7 +132,8 @@ def own_of(tables, key):
     roots = {row.value: row.roots for row in tables.latencies
              if row.key == key}
     return [value is not None and later is None and not (
-                roots.get(value) and its_class not in roots[value])
+                roots.get(value) and its_class not in roots[value]
+                and its_class not in _WHOLLY)
             for value, its_class, later in zip(
                 by_label.values(tables.labels, key),
                 by_label.values(tables.labels, TASK_CLASS),

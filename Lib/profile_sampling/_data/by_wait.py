@@ -25,6 +25,8 @@ _KIND_OF = {name: kind for kind, names in (
     # A descriptor does not say which: a pipe of a child, or a terminal.
     (FILE, '_io mmap posix'),
     (LOCK, '_multiprocessing _thread asyncio.locks '
+           'anyio._backends._asyncio.Event anyio._backends._asyncio.Lock '
+           'anyio._backends._asyncio.Semaphore '
            'anyio._core._synchronization fcntl '
            'multiprocessing.synchronize threading'),
     (QUEUE, '_queue anyio.streams.memory asyncio.queues '
@@ -61,7 +63,8 @@ _KIND_OF = {name: kind for kind, names in (
     (OTHER_TASKS, 'anyio._backends._asyncio.TaskGroup asyncio.taskgroups '
                   'asyncio.queues.Queue.join asyncio.tasks.gather '
                   'asyncio.tasks.wait '
-                  'sqlalchemy.ext.asyncio.base._run_to_completion'),
+                  'sqlalchemy.ext.asyncio.base._run_to_completion '
+                  'starlette.middleware.base'),
     ) for name in names.split()}
 _MOST_PARTS = max([name.count('.') + 1 for name in _KIND_OF])
 # They run what a thread or a process is for, and wait for nothing themselves.

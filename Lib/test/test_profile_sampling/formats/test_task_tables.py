@@ -9,6 +9,7 @@ import unittest
 
 from profile_sampling import Profile
 from profile_sampling._cli import main
+from profile_sampling._data import by_await
 from profile_sampling._data.by_site import sites_of
 from profile_sampling._formats import tables_of_tasks, text
 from profile_sampling._formats.table import lines
@@ -108,6 +109,33 @@ class RequestsTest(unittest.TestCase):
         self.assertIn(
             'awaited pool at app.handle:3 40.0ms, worker thread (GIL wait '
             '60.0 %, running 40.0 %) 30.0ms', ' '.join(' '.join(found).split()))
+
+
+    def test_a_middleware_that_runs_the_request_in_another_task(self):
+        """Starlette's base class awaits that task, whose waits are meant."""
+        b = Builder()
+        base = b.function('starlette.middleware.base',
+                          'BaseHTTPMiddleware.__call__.<locals>.call_next',
+                          '/x/site-packages/starlette/middleware/base.py')
+        coro = b.function('starlette.middleware.base', 'BaseHTTPMiddleware.'
+                          '__call__.<locals>.call_next.<locals>.coro',
+                          '/x/site-packages/starlette/middleware/base.py')
+        receive = b.function('anyio.streams.memory', 'Receive.receive',
+                             '/x/site-packages/anyio/streams/memory.py')
+        outer = b.task_class('app.root:1')
+        inner = b.task_class((coro, 9))
+        labels = {'labels': {'route': '/a'}}
+        b.sample([(base, 3), (receive, 4), '[awaiting]'], task_ns=50 * MS,
+                 state='awaiting', task_class=outer, **labels)
+        b.sample([(coro, 3), 'app.handle:7', 'C:db.get', '[awaiting]'],
+                 task_ns=45 * MS, state='awaiting', task_class=inner, **labels)
+        raw = b.raw()
+        raw['latencies'] = latency('/a', ['app.root'], [50 * MS]),
+        lives = by_await.Lives(Profile._from_raw(raw)._tables)
+        self.assertEqual([(row.function.name, row.line, row.ns)
+                          for row in lives.awaited],
+                         [('app.handle', 7, 45 * MS)])
+        self.assertEqual(lives.took_ns, 50 * MS)
 
 
 class ReportTest(unittest.TestCase):
