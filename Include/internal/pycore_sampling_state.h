@@ -28,6 +28,7 @@ struct _sampling_holders;
 struct _sampling_sink;
 struct _sampling_profile;
 struct _sampling_calls;
+struct _sampling_watch;
 
 // The record of a thread (Python/sampling/base/thread.h).
 typedef struct _sampling_thread _PySampling_Thread;
@@ -319,6 +320,7 @@ struct _sampling_runtime_state {
         void (*answer)(const void *siginfo);
         int pid;                // a child of C code answers nothing
         uint64_t pending;       // request that waits for a safepoint; 0: none
+        struct _sampling_watch *watch;  // who hands samples over; atomic
         // No thread but its holder has had the GIL of the main interpreter.
         struct _sampling_gil_note holds;
     } reach;

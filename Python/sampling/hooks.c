@@ -302,6 +302,15 @@ void
     errno = saved_errno;
 }
 
+void
+_PySampling_Finalize(PyThreadState *tstate)
+{
+    if (_Py_IsMainInterpreter(tstate->interp)) {
+        _PySampling_WatchEnd();
+    }
+    _PySampling_EndAutostart(tstate);
+}
+
 PyStatus
 _PySampling_InitFromConfig(PyThreadState *tstate)
 {

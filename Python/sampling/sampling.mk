@@ -25,14 +25,17 @@ SAMPLING_OBJS= \
 	Python/sampling/native/operators.o \
 	Python/sampling/native/safe_read.o \
 	Python/sampling/native/types.o \
+	Python/sampling/reach/client.o \
 	Python/sampling/reach/copies.o \
 	Python/sampling/reach/door.o \
 	Python/sampling/reach/dump.o \
 	Python/sampling/reach/frames.o \
 	Python/sampling/reach/kernel.o \
 	Python/sampling/reach/locks.o \
+	Python/sampling/reach/parts.o \
 	Python/sampling/reach/records.o \
 	Python/sampling/reach/tasks.o \
+	Python/sampling/reach/watch.o \
 	Python/sampling/sample/account.o \
 	Python/sampling/sample/buffer.o \
 	Python/sampling/sample/capture.o \

@@ -6,7 +6,8 @@ It must not know which words there are.
 
 from profile_sampling._options import MEMORY_MODES, NO_MEMORY
 
-_RUNNING = 'what a process that runs does at this moment: dump -p PID'
+_RUNNING = ('of a process that runs: record -p PID; what it does now: '
+            'dump -p PID')
 _LIVE = ('a profile is shown when it is written: python -X sampleprof, then '
          'report')
 _PAGE = 'a page with a flame graph: report --html FILE'

@@ -18,7 +18,7 @@ from profile_sampling._reach.processes import Process, Refusal
 def add_process(parser, *, required=True):
     """Add the options that say which process is asked."""
     wanted = parser.add_mutually_exclusive_group(required=required)
-    wanted.add_argument('-p', '--pid', metavar='PID', type=_pid,
+    wanted.add_argument('-p', '--pid', metavar='PID', type=pid,
                         help='the number of the process')
     if required:
         wanted.add_argument('name', metavar='NAME', nargs='?',
@@ -26,7 +26,7 @@ def add_process(parser, *, required=True):
                                  'if that fits one process')
 
 
-def _pid(text):
+def pid(text):
     if not text.isascii() or not text.isdecimal() or int(text) == 0:
         raise argparse.ArgumentTypeError(f'{text} is no number of a process')
     return int(text)

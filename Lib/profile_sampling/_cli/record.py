@@ -3,7 +3,8 @@
 import os
 
 from profile_sampling import _files, _formats
-from profile_sampling._cli import child, meta, program, repeat, run
+from profile_sampling._cli import (
+    attached, child, meta, program, reached, repeat, run)
 from profile_sampling._cli.common import (
     Failure, add_format, choose_format, file_name, flush, refuse_terminal)
 from profile_sampling._recording.at_exit import META_VARIABLE
@@ -22,6 +23,7 @@ def add(commands):
                     'a child, and so is a program whose profile goes to '
                     'stdout or is not pprof, collapsed or text.')
     program.add(parser)
+    attached.add(parser)
     parser.add_argument(
         '-o', '--output', metavar='OUT', type=file_name,
         help='the file to write; {pid} stands for the number of the process; '
@@ -41,8 +43,12 @@ def add(commands):
 def _run(options):
     if options.alternate:
         return repeat.take_turns(options, options.output)
-    wanted = program.program_of(options)
     format, output = _output(options)
+    if options.pid is not None:
+        attached.check(options)
+        return reached.or_refusal(
+            lambda options: attached.record(options, format, output), options)
+    wanted = program.program_of(options)
     run.check_format(format, options)
     program.check_script(wanted)
     if options.repeat is not None:

@@ -8,7 +8,8 @@ import json
 import sys
 
 from profile_sampling import _formats
-from profile_sampling._cli import child, gather, meta, program, run
+from profile_sampling._cli import (
+    attached, child, gather, meta, program, reached, run)
 from profile_sampling._cli.common import (
     add_idle, add_mine, file_name, format_of, show)
 from profile_sampling._cli.screen import width_of
@@ -30,6 +31,8 @@ def _add(commands, name, help, description, *, report):
     parser = commands.add_parser(name, usage=program.USAGE, help=help,
                                  description=description)
     program.add(parser)
+    if not report:
+        attached.add(parser)
     parser.add_argument(
         '-o', '--output', metavar='OUT',
         help='keep the profile, too; the extension chooses its format')
@@ -49,6 +52,9 @@ def _add(commands, name, help, description, *, report):
 
 
 def _run(options):
+    if not options.report and options.pid is not None:
+        attached.check(options)
+        return reached.or_refusal(attached.stat, options)
     wanted = program.program_of(options)
     output = options.output
     format = None

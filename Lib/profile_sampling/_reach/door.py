@@ -23,7 +23,7 @@ PROTOCOL = 1
 _ANSWER = struct.Struct('=8sIIIIQQQ32s')
 _MAGIC = b'sampleng'
 (_ANSWERED, _AGAIN, _NOT_YOURS, _PROTECTED, _UNMAPPED, _VETOED, _ENDS,
- _NO_SPACE) = range(8)
+ _NO_SPACE, _BUSY, NOT_WATCHED) = range(10)
 _MAX_BYTES = 64 << 20
 # System calls that go on after a handler, and those that Python makes again.
 _GOES_ON = frozenset({'futex', 'read', 'recv', 'accept', 'write', 'send',
@@ -78,16 +78,19 @@ def ask(process, verb, *, threads=None, limit_s=LIMIT_S):
 def _candidates(process, threads):
     """Return threads to signal, again and again: one that runs, so that no
     system call is cut short, then one whose call goes on."""
-    # One that blocks it now may be answering somebody else.
-    harm = {thread.number: (thread.blocks, _harm(process, thread))
-            for thread in threads.values()}
-    able = sorted(threads.values(), key=lambda thread: harm[thread.number])
-    best = [thread for thread in able
-            if harm[thread.number] == harm[able[0].number]]
+    able = by_harm(process, threads)
     for _ in range(round(LIMIT_S / _TRY_S / 2)):
-        yield from best[:1]
+        yield from able[:1]
     while able:
         yield from able[:4]
+
+
+def by_harm(process, threads):
+    """Return ThreadState objects, those that a signal harms least first."""
+    # One that blocks it now may be answering somebody else.
+    return sorted([thread for thread in threads.values()
+                   if not thread.is_ours],
+                  key=lambda thread: (thread.blocks, _harm(process, thread)))
 
 
 def _harm(process, thread):
@@ -106,38 +109,41 @@ def _harm(process, thread):
 
 def _try(process, verb, thread, pidfd, limit_s):
     request = secrets.randbits(48) << 16 | verb
-    with _listener(process, request) as listener:
+    with listener(process, request) as answers:
         try:
             _core.load().send_request(process.pid, thread.number, request)
         except ProcessLookupError:
             return None
         except PermissionError:
-            raise Refusal(
-                process.pid, 'no-right', f'No right to signal PID '
-                f'{process.pid}: same user, but the system forbids it.',
-                'From a shell in the same container it works; or as root.'
-            ) from None
-        ready, _, _ = select.select([listener, pidfd], [], [], limit_s)
+            raise no_right(process) from None
+        ready, _, _ = select.select([answers, pidfd], [], [], limit_s)
         if pidfd in ready:
             raise ended(process.pid)
         if not ready:
             return None
-        connection, _ = listener.accept()
+        connection, _ = answers.accept()
     with connection:
-        return _receive(process, connection, thread)
+        return receive(process, connection, thread=thread)
 
 
-def _listener(process, request):
+def no_right(process):
+    return Refusal(
+        process.pid, 'no-right', f'No right to signal PID {process.pid}: same '
+        'user, but the system forbids it.',
+        'From a shell in the same container it works; or as root.')
+
+
+def listener(process, request):
     name = f'\0sampleprof-{request:016x}'
     with _network_of(process):
-        listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        found = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
-            listener.bind(name)
-            listener.listen(4)
+            found.bind(name)
+            found.listen(16)
         except OSError:
-            listener.close()
+            found.close()
             raise
-    return listener
+    return found
 
 
 class _network_of:
@@ -177,7 +183,9 @@ class _network_of:
             self._own = None
 
 
-def _receive(process, connection, thread):
+def receive(process, connection, expected=(), *, thread=None):
+    """Return the Answer that a connection brings; None: it is of somebody
+    else, or comes later.  An answer of *expected* is one without records."""
     peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
     pid, _, _ = struct.unpack('3i', peer)
     if pid != process.pid:
@@ -185,13 +193,13 @@ def _receive(process, connection, thread):
     connection.settimeout(LIMIT_S)
     message, fds, _, _ = socket.recv_fds(connection, _ANSWER.size, 1)
     try:
-        return _read(process, message, fds, thread)
+        return _read(process, message, fds, thread, expected)
     finally:
         for fd in fds:
             os.close(fd)
 
 
-def _read(process, message, fds, thread):
+def _read(process, message, fds, thread, expected):
     if len(message) != _ANSWER.size:
         raise _other_version(process, '?')
     (magic, protocol, answer, pid, at_safepoint, first, size, took_ns,
@@ -202,7 +210,7 @@ def _read(process, message, fds, thread):
     if answer == _AGAIN:
         time.sleep(_PAUSE_S)
         return None
-    if answer != _ANSWERED:
+    if answer != _ANSWERED and answer not in expected:
         raise _refused(process, answer)
     records = b''
     if fds:
@@ -231,6 +239,10 @@ def _refused(process, answer):
         case _ if answer == _VETOED:
             return Refusal(pid, 'vetoed', f'PID {pid} said no: an audit hook '
                            'of the program forbids it.')
+        case _ if answer == _BUSY:
+            return Refusal(pid, 'busy', f'PID {pid} is being sampled for '
+                           'somebody else, or cannot be sampled now.',
+                           'dump still works.')
         case _ if answer == _ENDS:
             return Refusal(pid, 'ended', f'PID {pid} is about to end.')
     return Refusal(pid, 'no-answer', f'PID {pid} has no memory or descriptor '

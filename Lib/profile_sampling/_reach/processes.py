@@ -195,6 +195,7 @@ class ThreadState:
 
     state       R, S, D or another letter of the kernel's
     number      its number here
+    is_ours     the profiler has started it, and it takes no signals
     inside      its number in its own namespace
     cpu         on which it ran last
     ran_ms      when that was, on the kernel's clock of that CPU, or None
@@ -204,7 +205,9 @@ class ThreadState:
     def __init__(self, pid, number, is_inside):
         path = f'{pid}/task/{number}'
         self.number = number
-        fields = _read(f'{path}/stat').rpartition(')')[2].split()
+        name, _, rest = _read(f'{path}/stat').rpartition(')')
+        fields = rest.split()
+        self.is_ours = name.endswith('(sampleprof')
         self.state = fields[0]
         self.cpu = int(fields[36])
         status = _fields(_read(f'{path}/status'))
@@ -286,6 +289,21 @@ def pythons():
     return [process for process in all_processes()
             if process.pid != os.getpid() and process.is_python()
             and process.state not in 'ZX']
+
+
+def children(process):
+    """Return the Python processes below one that can be asked."""
+    below = {process.pid}
+    found = []
+    for other in pythons():
+        if other.parent in below:
+            below.add(other.pid)
+            try:
+                other.check()
+            except Refusal:
+                continue
+            found.append(other)
+    return found
 
 
 def named(name):

@@ -9,7 +9,7 @@ import struct
 from profile_sampling._data.values import Function
 
 (_MOMENT, _GIL, _CODE, _THREAD, _FRAME, _CALLEE, _LEFT_OUT, _LOCK, _CALL,
- _FILE, _LABEL, _TASK, _CUT, _UNSURE) = range(1, 15)
+ _FILE, _LABEL, _TASK, _CUT, _UNSURE, _PART) = range(1, 16)
 _HEAD = struct.Struct('=II')
 # Of each kind its fields: a number, bytes or a text.
 _FIELDS = {
@@ -149,6 +149,40 @@ def _add(owner, kind, fields, functions):
     else:
         key, value = fields
         owner.labels[key] = value
+
+
+def parts(data):
+    """Yield (name, bytes) of each part of a profile; raise ValueError if they
+    are none."""
+    at = 0
+    while at < len(data):
+        if at + _HEAD.size > len(data):
+            raise ValueError('half a record')
+        size, kind = _HEAD.unpack_from(data, at)
+        end = at + size
+        begin = at + _HEAD.size + 4
+        if begin > end or end > len(data) or kind not in (_PART, _CUT):
+            raise ValueError('no record of a profile')
+        if kind == _CUT:
+            raise ValueError('a profile that is not whole')
+        named = begin + int.from_bytes(data[begin - 4:begin], 'little')
+        if named > end:
+            raise ValueError('half a field')
+        yield data[begin:named].decode('ascii', 'replace'), data[named:end]
+        at = end
+
+
+def byte_fields(data):
+    """Return the fields of bytes that are nothing but such."""
+    found = []
+    at = 0
+    while at < len(data):
+        begin = at + 4
+        at = begin + int.from_bytes(data[begin - 4:begin], 'little')
+        if begin > len(data) or at > len(data):
+            raise ValueError('half a field')
+        found.append(data[begin:at])
+    return found
 
 
 def _records(data):

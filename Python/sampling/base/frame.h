@@ -90,6 +90,16 @@ _PySampling_FrameOperands(_PyInterpreterFrame *frame, const PyCodeObject *code)
     return frame->localsplus + code->co_nlocalsplus;
 }
 
+/* Of a copy of a frame: its code is a copy, too. */
+static inline void
+_PySampling_FrameSetCode(_PyInterpreterFrame *copy, PyCodeObject *code,
+                         _Py_CODEUNIT *instr)
+{
+    copy->f_executable = (PyObject *)code;
+    copy->instr_ptr = instr;
+    copy->f_globals = NULL;
+}
+
 /* The top of the evaluation stack of a generator that is suspended. */
 static inline PyObject *
 _PySampling_FrameTop(_PyInterpreterFrame *frame)

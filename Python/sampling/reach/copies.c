@@ -112,9 +112,10 @@ static _PyInterpreterFrame *
 copy_frame(struct scratch *s, const _PyInterpreterFrame *at,
            const _PyInterpreterFrame *head)
 {
-    PyCodeObject *code = copy_code(s, head->f_executable);
+    PyCodeObject *original = _PySampling_FrameCode(head);
+    PyCodeObject *code = copy_code(s, (PyObject *)original);
     Py_ssize_t unit = code == NULL ? -1
-        : head->instr_ptr - _PyCode_CODE((PyCodeObject *)head->f_executable);
+        : _PySampling_FrameInstr(head) - _PyCode_CODE(original);
     if (unit < 0 || unit >= Py_SIZE(code)
         || code->co_framesize < FRAME_SPECIALS_SIZE)
     {
@@ -123,9 +124,7 @@ copy_frame(struct scratch *s, const _PyInterpreterFrame *at,
     _PyInterpreterFrame *frame = copy_bytes(
         s, at, (size_t)code->co_framesize * sizeof(PyObject *));
     if (frame != NULL) {
-        frame->f_executable = (PyObject *)code;
-        frame->instr_ptr = _PyCode_CODE(code) + unit;
-        frame->f_globals = NULL;
+        _PySampling_FrameSetCode(frame, code, _PyCode_CODE(code) + unit);
     }
     return frame;
 }
@@ -164,11 +163,11 @@ _PySampling_PutSleeper(struct _sampling_records *r, PyThreadState *tstate)
             is_whole &= frame != NULL;
             if (frame != NULL) {
                 // Instrumented instructions are told apart elsewhere.
-                is_in_c &= (_PySampling_FrameCode(frame))
-                               ->_co_monitoring == NULL;
-                (_PySampling_FrameCode(frame))->_co_monitoring = NULL;
-                _PySampling_PutFrame(r, NULL, frame, head.f_executable,
-                                     is_in_c);
+                PyCodeObject *code = _PySampling_FrameCode(frame);
+                is_in_c &= code->_co_monitoring == NULL;
+                code->_co_monitoring = NULL;
+                _PySampling_PutFrame(r, NULL, frame,
+                                     _PySampling_FrameCode(&head), is_in_c);
             }
             is_in_c = 0;
         }

@@ -1,7 +1,7 @@
 /* Sampling profiler: the door for another process that asks.
 
-   Owns who may ask, when a question is answered, and how the answer gets to
-   the client.  Must not know what is said.
+   Owns when a question is answered: nobody may run Python code meanwhile.
+   Must not know who may ask (reach/client.c), nor what is said.
 
    While nobody asks there is a handler of a signal that is ignored by default,
    and nothing else: no thread, no file, no descriptor.  The handler connects
@@ -13,7 +13,6 @@
      the thread holds the GIL:   it stands in this handler
      nobody holds the GIL:       the handler has the mutex that one needs to
                                  take it
-
      it sleeps with the GIL:     the same mutex keeps it from giving the GIL
                                  up; its own stack is copied (copies.c)
 
@@ -34,21 +33,11 @@
 #include "reach.h"
 
 #include <errno.h>
-#include <fcntl.h>                    // open()
-#include <stddef.h>                   // offsetof()
-#include <stdio.h>                    // snprintf()
-#include <stdlib.h>                   // strtoul()
 #include <sys/auxv.h>                 // getauxval()
-#include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #define STATE (&_PyRuntime.sampling)
-
-/* What the kernel gives in place of users that a namespace does not know. */
-#define OVERFLOW_UID 65534
 
 /* Who holds the mutex of the GIL does so for less than a microsecond; unless
    the thread that holds it is this one. */
@@ -61,148 +50,6 @@ struct turn {
     int is_asleep;              // the holder, in a system call
     int has_mutex;
 };
-
-
-/* The client. */
-
-/* A socket that the client has bound.  -1: there is none, as of a request that
-   comes late. */
-static int
-connect_to_client(uint64_t request)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    char name[40];
-    int size = snprintf(name, sizeof(name), "sampleprof-%016llx",
-                        (unsigned long long)request);
-    memcpy(address.sun_path + 1, name, (size_t)size);
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC,
-                    0);
-    if (fd >= 0
-        && connect(fd, (struct sockaddr *)&address,
-                   (socklen_t)(offsetof(struct sockaddr_un, sun_path)
-                               + 1 + (size_t)size)) != 0)
-    {
-        close(fd);
-        fd = -1;
-    }
-    return fd;
-}
-
-/* Does the namespace of users have that number, or does it stand for all that
-   are not known? */
-static int
-is_mapped(unsigned long uid)
-{
-    char map[512];
-    int fd = open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC);
-    ssize_t size = fd >= 0 ? read(fd, map, sizeof(map) - 1) : -1;
-    if (fd >= 0) {
-        close(fd);
-    }
-    map[Py_MAX(size, 0)] = '\0';
-    // Lines of: first inside, first outside, how many.
-    for (char *at = map; *at != '\0'; ) {
-        unsigned long first = strtoul(at, &at, 10);
-        (void)strtoul(at, &at, 10);
-        char *end;
-        unsigned long number = strtoul(at, &end, 10);
-        if (end == at) {
-            break;
-        }
-        if (uid >= first && uid - first < number) {
-            return 1;
-        }
-        at = end + strspn(end, " \n");
-    }
-    return 0;
-}
-
-/* The right to send a signal is the kernel's to give; it says nothing of who
-   has bound the socket. */
-static _PySampling_Answer
-may_ask(int fd)
-{
-    struct ucred peer;
-    socklen_t size = sizeof(peer);
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
-        return _PySampling_NOT_YOURS;
-    }
-    if (peer.uid == 0) {
-        return _PySampling_ANSWERED;
-    }
-    if (peer.uid == OVERFLOW_UID && !is_mapped(OVERFLOW_UID)) {
-        return _PySampling_UNMAPPED;
-    }
-    if (peer.uid != geteuid()) {
-        return _PySampling_NOT_YOURS;
-    }
-    return prctl(PR_GET_DUMPABLE) == 1 ? _PySampling_ANSWERED
-                                       : _PySampling_PROTECTED;
-}
-
-/* One message, and the descriptor of the records (-1: none). */
-static void
-send_answer(int fd, const struct _sampling_answer *answer, int records_fd)
-{
-    struct iovec part = {(void *)answer, sizeof(*answer)};
-    union {
-        struct cmsghdr head;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control;
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-    memset(&control, 0, sizeof(control));
-    if (records_fd >= 0) {
-        message.msg_control = control.bytes;
-        message.msg_controllen = sizeof(control.bytes);
-        control.head.cmsg_level = SOL_SOCKET;
-        control.head.cmsg_type = SCM_RIGHTS;
-        control.head.cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(&control.head), &records_fd, sizeof(int));
-    }
-    // If it does not take this, it has gone.
-    (void)sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
-/* What is said is told by `say`, NULL: nothing. */
-static void
-answer_client(uint64_t request, _PySampling_Answer refusal, int at_safepoint,
-              void (*say)(struct _sampling_records *, const struct turn *),
-              const struct turn *turn)
-{
-    uint64_t begin_ns = _PySampling_MonotonicNow();
-    int fd = connect_to_client(request);
-    if (fd < 0) {
-        return;
-    }
-    struct _sampling_answer answer = {
-        .magic = {'s', 'a', 'm', 'p', 'l', 'e', 'n', 'g'},
-        .protocol = _PySampling_PROTOCOL,
-        .answer = (uint32_t)may_ask(fd),
-        .pid = (uint32_t)getpid(),
-        .at_safepoint = (uint32_t)at_safepoint,
-        .version = PY_VERSION,
-    };
-    if (answer.answer == _PySampling_ANSWERED) {
-        answer.answer = (uint32_t)refusal;
-    }
-    struct _sampling_records records = {.fd = -1};
-    if (answer.answer == _PySampling_ANSWERED && say != NULL) {
-        if (_PySampling_RecordsOpen(&records)) {
-            say(&records, turn);
-            answer.first = (uint64_t)(records.first - (char *)records.known);
-            answer.num_bytes = (uint64_t)(records.at - records.first);
-        }
-        else {
-            answer.answer = _PySampling_NO_SPACE;
-        }
-    }
-    answer.took_ns = _PySampling_MonotonicNow() - begin_ns;
-    send_answer(fd, &answer, records.fd);
-    if (records.fd >= 0) {
-        _PySampling_RecordsClose(&records);
-    }
-    close(fd);
-}
 
 
 /* The turn to say something. */
@@ -275,14 +122,15 @@ end_turn(struct turn *turn)
 /* Requests. */
 
 static void
-say_stacks(struct _sampling_records *r, const struct turn *turn)
+say_stacks(struct _sampling_records *r, const void *arg)
 {
+    const struct turn *turn = arg;
     _PySampling_Dump(r, _PyInterpreterState_Main(), turn->holder,
                      turn->is_asleep);
 }
 
 static void
-say_tasks(struct _sampling_records *r, const struct turn *Py_UNUSED(turn))
+say_tasks(struct _sampling_records *r, const void *Py_UNUSED(turn))
 {
     _PySampling_DumpTasks(r, _PyInterpreterState_Main());
 }
@@ -321,15 +169,18 @@ static void
 answer_in_turn(uint64_t request, PyInterpreterState *interp,
                const struct turn *turn)
 {
-    int is_dump = _PySampling_VerbOf(request) == _PySampling_ASK_DUMP;
-    if (has_audit_hooks(interp) || (!is_dump && turn->holder != NULL)) {
+    int verb = (int)_PySampling_VerbOf(request);
+    int is_dump = verb == _PySampling_ASK_DUMP;
+    if (has_audit_hooks(interp) || verb == _PySampling_ASK_WATCH
+        || (!is_dump && turn->holder != NULL))
+    {
         put_off(request, interp, turn->holder);
         return;
     }
     PyThreadState *own = pose_as(
         turn->holder != NULL ? turn->holder : interp->threads.head);
-    answer_client(request, _PySampling_ANSWERED, 0,
-                  is_dump ? say_stacks : say_tasks, turn);
+    (void)_PySampling_AnswerWith(request, _PySampling_ANSWERED, 0,
+                                 is_dump ? say_stacks : say_tasks, turn);
     (void)pose_as(own);
 }
 
@@ -347,12 +198,28 @@ handle_request(const void *siginfo)
     if (interp == NULL || _PyRuntimeState_GetFinalizing(&_PyRuntime) != NULL
         || (turn.gil = interp->ceval.gil) == NULL)
     {
-        answer_client(request, _PySampling_ENDS, 0, NULL, NULL);
+        (void)_PySampling_AnswerWith(request, _PySampling_ENDS, 0, NULL,
+                                     NULL);
         return;
     }
-    if (_PySampling_VerbOf(request) == _PySampling_ASK_HELLO) {
-        answer_client(request, _PySampling_ANSWERED, 0, NULL, NULL);
+    switch (_PySampling_VerbOf(request)) {
+    case _PySampling_ASK_HELLO:
+        (void)_PySampling_AnswerWith(request, _PySampling_ANSWERED, 0, NULL,
+                                     NULL);
         return;
+    case _PySampling_ASK_WATCH:
+    case _PySampling_ASK_STOP:
+        if (_PySampling_WatchOrder(request) != 0) {
+            return;
+        }
+        if (_PySampling_VerbOf(request) == _PySampling_ASK_STOP) {
+            (void)_PySampling_AnswerWith(request, _PySampling_NOT_WATCHED, 0,
+                                         NULL, NULL);
+            return;
+        }
+        break;
+    default:
+        break;
     }
     switch (begin_turn(&turn, request)) {
     case TURN_TAKEN:
@@ -360,7 +227,8 @@ handle_request(const void *siginfo)
         end_turn(&turn);
         break;
     case TURN_LATER:
-        answer_client(request, _PySampling_ASK_AGAIN, 0, NULL, NULL);
+        (void)_PySampling_AnswerWith(request, _PySampling_ASK_AGAIN, 0, NULL,
+                                     NULL);
         break;
     }
 }
@@ -386,10 +254,17 @@ _PySampling_AnswerPending(PyThreadState *tstate)
         refusal = _PySampling_VETOED;
     }
     PyErr_SetRaisedException(exc);
+    if (refusal == _PySampling_ANSWERED
+        && _PySampling_VerbOf(request) == _PySampling_ASK_WATCH)
+    {
+        _PySampling_WatchBegin(request);
+        return;
+    }
     struct turn turn = {.gil = tstate->interp->ceval.gil, .holder = tstate};
-    answer_client(request, refusal, 1,
-                  _PySampling_VerbOf(request) == _PySampling_ASK_DUMP
-                      ? say_stacks : say_tasks, &turn);
+    (void)_PySampling_AnswerWith(
+        request, refusal, 1,
+        _PySampling_VerbOf(request) == _PySampling_ASK_DUMP
+            ? say_stacks : say_tasks, &turn);
 }
 
 

@@ -12,6 +12,10 @@
 // From now on other processes may ask this one.
 extern void _PySampling_ReachBegin(PyThreadState *tstate);
 
+// The process is about to end: who watches gets what there is.  Gives the GIL
+// up.
+extern void _PySampling_WatchEnd(void);
+
 // At a safepoint: answers the request that waits for one.  May run audit
 // hooks.
 extern void _PySampling_AnswerPending(PyThreadState *tstate);

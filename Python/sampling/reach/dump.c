@@ -79,7 +79,9 @@ put_stack(struct _sampling_records *r, PyInterpreterState *interp,
     int num_left_out = Py_MAX(0, depth - LEAF_FRAMES - ROOT_FRAMES);
     int is_in_c = 1;
     int i = 0;
-    for (; frame != NULL && !r->is_full; frame = _PySampling_FramePrevious(frame)) {
+    for (; frame != NULL && !r->is_full;
+         frame = _PySampling_FramePrevious(frame))
+    {
         if (_PySampling_IsArtificial(frame)) {
             // C code called the frame that comes before this one.
             is_in_c |= _PySampling_IsEntry(frame);
@@ -91,8 +93,8 @@ put_stack(struct _sampling_records *r, PyInterpreterState *interp,
             _PySampling_RecordEnd(r);
         }
         if (i < LEAF_FRAMES || i >= LEAF_FRAMES + num_left_out) {
-            _PySampling_PutFrame(r, interp, frame, _PySampling_FrameCode(frame),
-                                 is_in_c);
+            _PySampling_PutFrame(r, interp, frame,
+                                 _PySampling_FrameCode(frame), is_in_c);
             _PySampling_PutLocks(r, interp, frame, i == 0);
         }
         is_in_c = 0;
@@ -140,7 +142,5 @@ _PySampling_Dump(struct _sampling_records *r, PyInterpreterState *interp,
             put_stack(r, interp, _PySampling_CurrentFrame(t));
         }
     }
-    if (r->is_full || _PySampling_MonotonicNow() >= end_ns) {
-        _PySampling_RecordCut(r);
-    }
+    r->is_full |= _PySampling_MonotonicNow() >= end_ns;
 }

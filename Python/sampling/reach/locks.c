@@ -105,7 +105,8 @@ _PySampling_PutLocks(struct _sampling_records *r, PyInterpreterState *interp,
         return;     // there is no `with` in it
     }
     _PySampling_SlotsClear(r->slots);
-    int slot = _PySampling_SlotOf(r->slots, code, _PySampling_FrameInstr(frame));
+    int slot = _PySampling_SlotOf(r->slots, code,
+                                  _PySampling_FrameInstr(frame));
     if (slot == _PySampling_NO_SLOT || slot >= code->co_stacksize) {
         return;
     }

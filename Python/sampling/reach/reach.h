@@ -27,12 +27,28 @@ typedef enum {
     _PySampling_ASK_HELLO = 1,
     _PySampling_ASK_DUMP,       // stacks of all threads, at this instruction
     _PySampling_ASK_TASKS,      // tasks, at a safepoint or while nobody runs
+    _PySampling_ASK_WATCH,      // samples since the last time, and go on
+    _PySampling_ASK_STOP,       // the same, and no more
 } _PySampling_Verb;
 
 static inline _PySampling_Verb
 _PySampling_VerbOf(uint64_t request)
 {
     return (_PySampling_Verb)(request & 15);
+}
+
+// Of WATCH, how many samples a second.
+static inline int
+_PySampling_ArgumentOf(uint64_t request)
+{
+    return (int)(request >> 4 & 0xFFF);
+}
+
+// All requests of one client that watches have the same.
+static inline uint64_t
+_PySampling_ClientOf(uint64_t request)
+{
+    return request >> 40;
 }
 
 /* --- The answer.  Lib/profile_sampling/_reach/door.py has the same. */
@@ -46,6 +62,8 @@ typedef enum {
     _PySampling_VETOED,         // by an audit hook
     _PySampling_ENDS,           // it is about to end, or to begin
     _PySampling_NO_SPACE,       // no memory or descriptor for the answer
+    _PySampling_BUSY,           // somebody else watches, or it cannot begin
+    _PySampling_NOT_WATCHED,    // nobody does
 } _PySampling_Answer;
 
 struct _sampling_answer {
@@ -80,6 +98,7 @@ typedef enum {
     _PySampling_RECORD_TASK,
     _PySampling_RECORD_CUT,
     _PySampling_RECORD_UNSURE,  // the thread may have run meanwhile
+    _PySampling_RECORD_PART,    // of a profile: its name, and numbers
 } _PySampling_RecordKind;
 
 struct _sampling_records {
@@ -87,6 +106,7 @@ struct _sampling_records {
     char *begin;                // of the record that is being written
     char *at;
     char *end;
+    size_t all_bytes;
     int is_full;                // what came last is not there
     int fd;                     // of the memory
     const void **known;         // addresses that have a record
@@ -94,7 +114,8 @@ struct _sampling_records {
     char *scratch;              // for copies of one frame
 };
 
-extern int _PySampling_RecordsOpen(struct _sampling_records *r);
+extern int _PySampling_RecordsOpen(struct _sampling_records *r,
+                                   size_t max_bytes);
 extern void _PySampling_RecordsClose(struct _sampling_records *r);
 // A record from its beginning to its end; one that has no space is left out,
 // and all after it.
@@ -138,9 +159,26 @@ extern void _PySampling_PutLocks(struct _sampling_records *r,
                                  PyInterpreterState *interp,
                                  struct _PyInterpreterFrame *frame,
                                  int is_innermost);
+// reach/parts.c.  Not async-signal-safe; needs no GIL.
+struct _sampling_profile;
+extern void _PySampling_PutProfile(struct _sampling_records *r,
+                                   const struct _sampling_profile *profile);
 // reach/kernel.c.  What the kernel says of a thread.
 extern void _PySampling_PutKernel(struct _sampling_records *r, int native_id);
 // Is it in a system call?
 extern int _PySampling_Sleeps(int native_id);
+
+// reach/client.c.  Answers a request, with what `say` tells of `arg` unless it
+// is NULL, or with a refusal.  Returns 0 if the client is gone.
+// Async-signal-safe if `say` is; with the GIL or without.
+extern int
+_PySampling_AnswerWith(uint64_t request, _PySampling_Answer refusal,
+                       int at_safepoint,
+                       void (*say)(struct _sampling_records *, const void *),
+                       const void *arg);
+// reach/watch.c.  At a safepoint: from now on there is somebody to take orders.
+extern void _PySampling_WatchBegin(uint64_t request);
+// Async-signal-safe.  0: there is not; -1: somebody else's client watches.
+extern int _PySampling_WatchOrder(uint64_t request);
 
 #endif  // !Py_SAMPLING_REACH_H

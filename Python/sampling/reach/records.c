@@ -19,9 +19,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Ten thousand frames in a thousand functions take one. */
-#define MAX_RECORD_BYTES ((size_t)8 << 20)
-
 /* At the beginning of the memory; a power of two. */
 #define MAX_KNOWN 16384
 #define KNOWN_BYTES (MAX_KNOWN * sizeof(void *))
@@ -35,16 +32,11 @@ bytes_before_records(void)
     return KNOWN_BYTES + _PySampling_SCRATCH_BYTES + _PySampling_SlotsSize();
 }
 
-static size_t
-all_bytes(void)
-{
-    return bytes_before_records() + MAX_RECORD_BYTES;
-}
 
 int
-_PySampling_RecordsOpen(struct _sampling_records *r)
+_PySampling_RecordsOpen(struct _sampling_records *r, size_t max_bytes)
 {
-    size_t size = all_bytes();
+    size_t size = bytes_before_records() + max_bytes;
     struct rlimit limit;
     // A larger file would be a signal.
     if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur < size) {
@@ -65,6 +57,7 @@ _PySampling_RecordsOpen(struct _sampling_records *r)
     r->slots = (void *)(r->scratch + _PySampling_SCRATCH_BYTES);
     r->first = r->at = (char *)memory + bytes_before_records();
     r->end = (char *)memory + size - KEPT_BYTES;
+    r->all_bytes = size;
     r->is_full = 0;
     return 1;
 }
@@ -72,7 +65,7 @@ _PySampling_RecordsOpen(struct _sampling_records *r)
 void
 _PySampling_RecordsClose(struct _sampling_records *r)
 {
-    munmap(r->known, all_bytes());
+    munmap(r->known, r->all_bytes);
     close(r->fd);
 }
 

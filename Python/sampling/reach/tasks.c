@@ -22,7 +22,7 @@
 /* Longer chains of coroutines are cut. */
 #define MAX_AWAITS 64
 
-/* An entry of a dict by its name; NULL: none.  Compares no keys but strings. */
+/* An entry of a dict by its name; NULL: none.  Compares strings only. */
 static PyObject *
 entry_of(PyObject *dict, const char *name)
 {
@@ -97,7 +97,8 @@ put_task(struct _sampling_records *r, PyInterpreterState *interp,
         if (frame == NULL) {
             break;
         }
-        _PySampling_PutFrame(r, interp, frame, _PySampling_FrameCode(frame), 0);
+        _PySampling_PutFrame(r, interp, frame, _PySampling_FrameCode(frame),
+                             0);
     }
 }
 

@@ -330,7 +330,7 @@ wait_for_helpers(void)
 }
 
 void
-_PySampling_Finalize(PyThreadState *tstate)
+_PySampling_EndAutostart(PyThreadState *tstate)
 {
     if (!_Py_IsMainInterpreter(tstate->interp)) {
         return;

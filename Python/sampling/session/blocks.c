@@ -204,6 +204,50 @@ _PySampling_BlockEnd(PyThreadState *tstate, struct _sampling_sink *block,
     return is_open ? _PySampling_HandOver(&taken, result) : _PySampling_OK;
 }
 
+static _PySampling_Status
+renew_locked(PyThreadState *tstate, struct _sampling_profile **block,
+             struct _sampling_profile **result)
+{
+    struct _sampling_profile *old = *block;
+    struct _sampling_profile *fresh =
+        _PySampling_ProfileNew(STATE->tables, &old->options);
+    struct _sampling_profile *copy =
+        fresh != NULL && _PySampling_Flush(tstate)
+        ? _PySampling_CopyOf(old, 0) : NULL;
+    if (copy == NULL) {
+        _PySampling_ProfileFree(fresh);
+        return _PySampling_ERR_NO_MEMORY;
+    }
+    uint64_t end_ns = _PySampling_FlushedNow();
+    _PySampling_LockTables();
+    _PySampling_BeginProfile(fresh, end_ns);
+    _PySampling_LINK(STATE->profiles, fresh);
+    fresh->is_open = 1;
+    _PySampling_UNLINK(STATE->profiles, old);
+    old->is_open = 0;
+    _PySampling_UnlockTables();
+    _PySampling_ProfileFree(old);
+    *block = fresh;
+    return _PySampling_FinishProfile(copy, end_ns, result);
+}
+
+_PySampling_Status
+_PySampling_BlockRenew(PyThreadState *tstate, struct _sampling_profile **block,
+                       struct _sampling_profile **result)
+{
+    *result = NULL;
+    if (_PySampling_ForkedWithoutHooks()) {
+        return _PySampling_OK;
+    }
+    _PySampling_Status status = _PySampling_OK;
+    _PySampling_LockControl();
+    if ((*block)->is_open) {
+        status = renew_locked(tstate, block, result);
+    }
+    _PySampling_UnlockControl();
+    return status;
+}
+
 void
 _PySampling_BlockFree(PyThreadState *tstate, struct _sampling_sink *block)
 {

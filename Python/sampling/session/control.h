@@ -43,6 +43,11 @@ _PySampling_BlockBegin(PyThreadState *tstate,
 extern _PySampling_Status
 _PySampling_BlockEnd(PyThreadState *tstate, struct _sampling_sink *block,
                      struct _sampling_profile **result);
+// What there is of it, and it goes on with nothing: no moment is in both, or in
+// none.
+extern _PySampling_Status
+_PySampling_BlockRenew(PyThreadState *tstate, struct _sampling_profile **block,
+                       struct _sampling_profile **result);
 // Frees it; if it has not ended, it ends.
 extern void _PySampling_BlockFree(PyThreadState *tstate,
                                   struct _sampling_sink *block);

@@ -79,6 +79,8 @@ extern void _PySampling_WaitForWriter(PyThreadState *tstate);
 
 // session/autostart.c.  What -X sampleprof and PYTHONSAMPLEPROF ask for.
 extern PyStatus _PySampling_Autostart(PyThreadState *tstate);
+// Ends whatever there is, and writes what is to be written.
+extern void _PySampling_EndAutostart(PyThreadState *tstate);
 // Never raises.  Runs Python code.
 extern void _PySampling_WriteBeforeExec(PyThreadState *tstate,
                                         const char *path);

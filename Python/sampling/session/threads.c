@@ -106,6 +106,12 @@ _PySampling_EnterTables(_PySampling_Thread *thread, int is_new)
             _PySampling_TablesNameMainThread(STATE->tables,
                                              thread->thread_index);
         }
+        PyObject *name = ((_PyThreadStateImpl *)tstate)->sampling.name;
+        if (name != NULL) {
+            // What it was called before anybody sampled.
+            _PySampling_TablesNameThread(STATE->tables, thread->thread_index,
+                                         name);
+        }
         _PySampling_WeighNothing(thread);
         thread->last_node = 0;
         thread->last_labels = 0;

@@ -252,8 +252,7 @@ class HarmlessTest(unittest.TestCase):
     def test_squatter_is_not_taken_for_the_program(self):
         with running(IDLE) as program:
             process = Process(program.pid)
-            thread = process.threads_now()[program.pid]
-            with door._listener(process, 7 << 16 | 1) as listener:
+            with door.listener(process, 7 << 16 | 1) as listener:
                 stranger = subprocess.Popen([sys.executable, '-c', '''
 import socket
 s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -264,7 +263,7 @@ input()
                 connection, _ = listener.accept()
                 with connection:
                     self.assertIsNone(
-                        door._receive(process, connection, thread))
+                        door.receive(process, connection))
                 stranger.communicate()
 
     def test_exec_in_between(self):
@@ -289,7 +288,7 @@ os.execv("/bin/sleep", ["sleep", "100"])
             listeners = []
             for number in range(30):
                 request = (number + 1) << 16 | door.DUMP
-                listeners.append(door._listener(process, request))
+                listeners.append(door.listener(process, request))
                 _profile.send_request(program.pid, program.pid, request)
             hello(program.pid)
             until(lambda: footprint(program.pid) == before)

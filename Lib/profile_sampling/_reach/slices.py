@@ -1,0 +1,91 @@
+"""A profile that a process hands over, as the dict that its own core makes.
+
+This file owns the columns, which Python/sampling/reach/parts.c has, too.  It
+must not know how they came here.
+"""
+
+import struct
+from array import array
+
+from profile_sampling._reach import records
+
+_NO_STRING = 0xFFFFFFFF
+_FUNCTION, _FRAME, _LABEL, _THREAD = 5, 5, 6, 4
+_TASK_NUMBERS = struct.Struct('=10Q')
+
+
+def raw(data, pid):
+    """Return the dict of a profile; raise ValueError if it is none."""
+    head, measured, stats, columns = {}, [], {}, {}
+    for name, value in records.parts(data):
+        if name in ('head', 'measured', 'stats'):
+            key, number = _named(value)
+            if name == 'head':
+                head[key] = number
+            elif name == 'stats':
+                stats[key] = number
+            else:
+                measured.append(tuple(key.split(' ')))
+        else:
+            columns[name] = value
+    try:
+        return _made(head, measured, stats, columns, pid)
+    except (KeyError, IndexError, struct.error) as exc:
+        raise ValueError(f'a profile without {exc}') from None
+
+
+def _named(value):
+    size = int.from_bytes(value[:4], 'little')
+    if len(value) != size + 12:
+        raise ValueError('no name and number')
+    return (value[4:4 + size].decode('ascii', 'replace'),
+            int.from_bytes(value[4 + size:], 'little'))
+
+
+def _made(head, measured, stats, columns, pid):
+    strings = [text.decode('utf-8', 'surrogatepass')
+               for text in records.byte_fields(columns['strings'])]
+
+    def text(row):
+        return None if row == _NO_STRING else strings[row]
+
+    return {
+        'mode': 'cpu' if head['is_cpu'] else 'wall',
+        'rate_hz': head['rate_hz'], 'depth_frames': head['depth_frames'],
+        'names': head['names'], 'pid': pid,
+        'start_time_ns': head['start_time_ns'],
+        'duration_ns': head['duration_ns'],
+        'functions': [
+            (text(module), text(qualname), text(filename), line, kind)
+            for module, qualname, filename, line, kind
+            in _rows(columns['functions'], _FUNCTION)],
+        'frames': array('i', _numbers(columns['frames'], 'q')).tobytes(),
+        'nodes': records.byte_fields(columns['nodes'])[0],
+        'labels': [(parent, text(key), text(value), *rest)
+                   for parent, key, value, *rest
+                   in _rows(columns['labels'], _LABEL)],
+        'samples': columns['samples'], 'measured': tuple(measured),
+        'task_classes': _tasks(columns['tasks']),
+        'threads': [(ident, native_id, text(name), interpreter)
+                    for ident, native_id, name, interpreter
+                    in _rows(columns['threads'], _THREAD)],
+        'stats': stats}
+
+
+def _numbers(data, type='Q'):
+    if len(data) % 8:
+        raise ValueError('half a number')
+    return array(type, data)
+
+
+def _rows(data, width):
+    numbers = _numbers(data)
+    if len(numbers) % width:
+        raise ValueError('half a row')
+    return zip(*[iter(numbers)] * width)
+
+
+def _tasks(data):
+    fields = records.byte_fields(data)
+    return [(*_TASK_NUMBERS.unpack(numbers), lives)
+            for numbers, lives in zip(fields[::2], fields[1::2])]

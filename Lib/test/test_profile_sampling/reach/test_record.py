@@ -1,0 +1,298 @@
+"""record -p and stat -p: samples of a process that was started without any
+option."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+import unittest
+from test.support import os_helper
+
+from profile_sampling import Profile
+from profile_sampling._data import intake
+from profile_sampling._data.values import COUNT, WALL
+from profile_sampling._reach import door, slices, watch
+from profile_sampling._reach.processes import Process, Refusal
+
+from ..support.sessions import _profile
+from ..support.targets import command, footprint, running, until
+
+WORK = '''
+def compute():
+    while True:
+        sum(range(1000))
+def wait():
+    while True:
+        time.sleep(0.001)
+thread(wait, "waits")
+ready()
+compute()
+'''
+IDLE = '''
+ready()
+sys.stdin.read()
+'''
+
+
+def collect(program, seconds, rate_hz=200):
+    """Return the Tables of all slices."""
+    found = []
+    with watch.Watch(Process(program.pid), rate_hz) as watched:
+        assert watched.begin(10)
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            time.sleep(0.3)
+            found += watched.slices(5)
+        found += watched.last()
+    return found
+
+
+def is_watched(program):
+    return any(thread.is_ours for thread
+               in Process(program.pid).threads_now().values())
+
+
+class WatchTest(unittest.TestCase):
+
+    def test_each_slice_adds_up_to_the_nanosecond(self):
+        with running(WORK) as program:
+            before = footprint(program.pid)
+            found = collect(program, 1.5)
+            until(lambda: footprint(program.pid) == before)
+        self.assertGreater(len(found), 3)
+        for tables in found:
+            threads = [thread.name for thread in tables.threads]
+            times = dict.fromkeys(threads, 0)
+            for thread, ns in zip(tables.column('thread'),
+                                  tables.value(WALL.name)):
+                times[threads[thread]] += ns
+            # Both threads were there all the time.
+            self.assertEqual(set(times), {'MainThread', 'waits'})
+            for name, ns in times.items():
+                self.assertEqual(ns, tables.duration_ns, name)
+        # No moment is in two of them, or in none.
+        ends = [tables.start_time_ns + tables.duration_ns for tables in found]
+        for end, tables in zip(ends, found[1:]):
+            self.assertLess(abs(end - tables.start_time_ns), 5_000_000)
+
+    def test_with_a_session_of_the_program(self):
+        with running('''
+import profile_sampling
+profile_sampling.start(rate_hz=500)
+ready()
+over = threading.Event()
+thread(lambda: (sys.stdin.readline(), over.set()))
+while not over.is_set():
+    sum(range(1000))
+profile = profile_sampling.stop()
+print(sum(sample.wall_ns for sample in profile.samples
+          if sample.thread.name == "MainThread"), profile.duration_ns,
+      flush=True)
+sys.stdin.read()
+''') as program:
+            found = collect(program, 0.8)
+            program.stdin.write('\n')
+            program.stdin.flush()
+            total, duration = map(int, program.stdout.readline().split())
+        # What others take is missing nowhere.
+        self.assertEqual(total, duration)
+        self.assertEqual({tables.rate_hz for tables in found}, {500})
+
+    def test_second_client(self):
+        with running(WORK) as program:
+            with watch.Watch(Process(program.pid), 100) as first:
+                self.assertTrue(first.begin(10))
+                with watch.Watch(Process(program.pid), 100) as second:
+                    with self.assertRaises(Refusal) as caught:
+                        second.begin(10)
+                self.assertEqual(caught.exception.reason, 'busy')
+                # And it has taken nothing away.
+                self.assertTrue(list(first.slices(5)))
+                self.assertTrue(door.ask(Process(program.pid),
+                                         door.DUMP).records)
+                list(first.last())
+
+    def test_client_that_is_killed(self):
+        with running(WORK) as program:
+            before = footprint(program.pid)
+            with subprocess.Popen(
+                    [sys.executable, '-m', 'profile_sampling', 'record', '-p',
+                     str(program.pid), '-d', '1000', '-o', os.devnull,
+                     '--format', 'pprof'],
+                    stderr=subprocess.DEVNULL) as client:
+                until(lambda: is_watched(program))
+                client.kill()
+            until(lambda: footprint(program.pid) == before)
+            self.assertIsNone(program.poll())
+
+    def test_idle_program_is_not_woken(self):
+        with running(IDLE) as program:
+            before = footprint(program.pid)
+            with watch.Watch(Process(program.pid), 100) as watched:
+                self.assertFalse(watched.begin(1))
+                self.assertEqual(list(watched.last()), [])
+            self.assertEqual(footprint(program.pid), before)
+
+    def test_fork_meanwhile(self):
+        with running('''
+import os
+ready()
+for _ in range(20):
+    pid = os.fork()
+    if pid == 0:
+        sum(range(100000))
+        os._exit(0)
+    os.waitpid(pid, 0)
+    time.sleep(0.02)
+while True:
+    sum(range(1000))
+''') as program:
+            self.assertTrue(collect(program, 1))
+
+
+class RecordTest(unittest.TestCase):
+
+    def setUp(self):
+        self.directory = self.enterContext(os_helper.temp_dir())
+
+    def path(self, name):
+        return os.path.join(self.directory, name)
+
+    def test_formats(self):
+        with running(WORK) as program:
+            for name in 'a.pb.gz', 'a.html', 'a.collapsed', 'a.speedscope.json':
+                path = self.path(name)
+                done = command('record', '-p', program.pid, '-d', '1', '-o',
+                               path)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn(f'Wrote {path}: PID {program.pid}, ',
+                              done.stderr)
+                self.assertIn('is as it was', done.stderr)
+                self.assertGreater(os.path.getsize(path), 100)
+        profile = Profile.load(self.path('a.pb.gz'))
+        self.assertIn('compute', [row.function.qualname
+                                  for row in profile.functions()])
+
+    def test_process_that_ends(self):
+        for how, source in [
+                ('exit', 'while len(os.listdir("/proc/self/task")) < 2:\n'
+                         '    sum(range(1000))\n'
+                         'end = time.monotonic() + 3\n'
+                         'while time.monotonic() < end: sum(range(1000))'),
+                ('kill', 'while True: sum(range(1000))')]:
+            with self.subTest(how), running(
+                    f'import os, time\nready()\n{source}') as program:
+                with subprocess.Popen(
+                        [sys.executable, '-m', 'profile_sampling', 'record',
+                         '-p', str(program.pid), '-d', '60', '-o',
+                         self.path(how + '.pb.gz')],
+                        stderr=subprocess.PIPE, text=True) as client:
+                    if how == 'kill':
+                        until(lambda: is_watched(program))
+                        time.sleep(4)
+                        program.kill()
+                    _, said = client.communicate(timeout=30)
+                self.assertEqual(client.returncode, 3, said)
+                self.assertIn('ended after', said)
+                profile = Profile.load(self.path(how + '.pb.gz'))
+                self.assertGreater(profile.total('wall'), 0)
+
+    def test_interrupted(self):
+        path = self.path('a.pb.gz')
+        with running(WORK) as program, subprocess.Popen(
+                [sys.executable, '-m', 'profile_sampling', 'record', '-p',
+                 str(program.pid), '-d', '60', '-o', path],
+                stderr=subprocess.PIPE, text=True) as client:
+            until(lambda: is_watched(program))
+            time.sleep(2)
+            client.send_signal(signal.SIGINT)
+            _, said = client.communicate(timeout=30)
+            self.assertEqual(client.returncode, 0, said)
+        self.assertGreater(Profile.load(path).total('wall'), 0)
+
+    def test_nothing_recorded(self):
+        with running(IDLE) as program:
+            done = command('record', '-p', program.pid, '-d', '1', '-o',
+                           self.path('a.pb.gz'))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn('has run no Python', done.stderr)
+        self.assertEqual(os.listdir(self.directory), [])
+
+    def test_children(self):
+        with running('''
+import os
+for _ in range(2):
+    if os.fork() == 0:
+        break
+else:
+    ready()
+while True:
+    sum(range(1000))
+    if os.getppid() == 1:
+        sys.exit()
+''') as program:
+            path = self.path('a.pb.gz')
+            done = command('record', '-p', program.pid, '--children', '-d',
+                           '2', '-o', path)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        profile = Profile.load(path)
+        self.assertEqual(len({thread.process for thread in profile.threads
+                              if thread.name == 'MainThread'}), 3)
+
+    def test_stat(self):
+        with running(WORK) as program:
+            done = command('stat', '-p', program.pid, '-d', '1')
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn('running', done.stderr)
+            done = command('stat', '-p', program.pid, '-d', '1', '--format',
+                           'json')
+        said = json.loads(done.stderr)
+        self.assertGreater(said['profile']['samples'], 0)
+        self.assertGreater(said['user_s'], 0.1)
+
+    def test_wrong_usage(self):
+        done = command('record', '-p', 1, 'script.py')
+        self.assertEqual(done.returncode, 2)
+        self.assertIn('not both', done.stderr)
+
+
+class SlicesTest(unittest.TestCase):
+
+    def test_damaged(self):
+        with running(WORK) as program:
+            process = Process(program.pid)
+            with watch.Watch(process, 200) as watched:
+                self.assertTrue(watched.begin(10))
+                time.sleep(0.3)
+                # As slices() does, but for what becomes of them.
+                listener = watched._listeners[watched._watch]
+                listener.settimeout(0.2)
+
+                def records():
+                    watched._signal(watched._watch)
+                    try:
+                        connection, _ = listener.accept()
+                    except TimeoutError:
+                        return None
+                    with connection:
+                        return door.receive(process, connection).records
+                data = until(records)
+                list(watched.last())
+        self.assertTrue(intake.tables(slices.raw(data, 1)).total(COUNT.name))
+        rng = random.Random(2)
+        for _ in range(300):
+            damaged = bytearray(data[:rng.randrange(len(data) + 1)])
+            for _ in range(rng.randrange(1, 8)):
+                if damaged:
+                    damaged[rng.randrange(len(damaged))] = rng.randrange(256)
+            try:
+                intake.tables(slices.raw(bytes(damaged), 1))
+            except (ValueError, TypeError, KeyError):
+                pass
+
+
+if __name__ == '__main__':
+    unittest.main()
