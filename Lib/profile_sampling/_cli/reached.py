@@ -10,8 +10,9 @@ import sys
 from profile_sampling._cli import screen
 from profile_sampling._cli.common import Failure, write_text
 from profile_sampling._data.values import printable
+from profile_sampling._formats import style
 from profile_sampling._formats.terminal import can_color
-from profile_sampling._reach import processes, style
+from profile_sampling._reach import processes
 from profile_sampling._reach.processes import Process, Refusal
 
 

@@ -5,7 +5,9 @@ table is about: rows are numbers and texts, which other formats write as they
 are.
 """
 
+from profile_sampling._data import states
 from profile_sampling._data.values import printable
+from profile_sampling._formats.style import Style, depth, is_dark
 from profile_sampling._formats.words import (
     brief, brief_amount, counted, short_end, short_name, start, text_width,
     wrapped)
@@ -32,10 +34,11 @@ _NOTHING = '', '-', '0.00s', '0.0ms', '0.0us'
 _LEAST_SHARE, _ROWS = 0.005, 5
 _FLAT_SHARE, _FLAT_ROWS = 0.05, 15
 _SHARES = 'share', 'self_share', 'cum_share'
-# As CPython colours the names in tracebacks, and what counts.
-_RESET = '\x1b[0m'
-_COLORS = {'title': '\x1b[1m', 'heading': '\x1b[1m', 'name': '\x1b[35m',
-           'margin': '\x1b[90m', 'large': '\x1b[1;31m'}
+# The styles of what has one: see style.py.
+_STYLES = {'title': 'strong', 'heading': 'strong', 'name': 'mine',
+           'large': 'warn'} | {
+    state.heading: f'state {state.letter}' for state in states.SHOWN
+    if state.heading}
 _LARGE_SHARE = 0.1
 _TEXTS = 'name', 'text', 'path', 'tree', 'code'
 
@@ -184,10 +187,10 @@ def lines(table, width=WIDTH, color=False):
         printable(table.title).split(' '), width, ' ') if line]
     if not columns:
         return result
-    heads = [_padded(columns[number].heading, '', widths[number],
-                     columns[number].kind, False) for number in shown]
-    result.append(_painted((' ' * _GAP).join(heads).rstrip(), 'heading',
-                           color))
+    heads = [_padded(its.heading, its.heading if its.heading in _STYLES
+                     else 'heading', widths[number], its.kind, color)
+             for number in shown for its in (columns[number],)]
+    result.append((' ' * _GAP).join(heads).rstrip())
     for row, raw in zip(cells, rows):
         texts = []
         for number in shown:
@@ -416,6 +419,5 @@ def _role(kind, cell):
 
 
 def _painted(text, role, color):
-    if not color or role not in _COLORS or not text:
-        return text
-    return f'{_COLORS[role]}{text}{_RESET}'
+    return (Style(depth(), is_dark())(text, _STYLES.get(role, ''))
+            if color else text)

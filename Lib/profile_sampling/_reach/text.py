@@ -34,7 +34,7 @@ def render(look, sources, *, width=80, everything=False, style=plain):
     """Return the text of a Look.
 
     *style* is called with a text and the name of a style, and returns the
-    text as it is written: see style.py.
+    text as it is written: see _formats/style.py.
     """
     return _Text(look, sources, width, everything, style).render()
 

@@ -210,7 +210,7 @@ class OutputTest(DiffTest):
         os.environ['FORCE_COLOR'] = '1'
         self.addCleanup(os.environ.pop, 'FORCE_COLOR')
         os.environ.pop('NO_COLOR', None)
-        self.assertRegex(self.diff(*self.sides()), r'\x1b\[35mm\.f:5\x1b\[0m')
+        self.assertRegex(self.diff(*self.sides()), r'\x1b\[1[;\d]*mm\.f:5\x1b\[0m')
 
 
 class StatusTest(DiffTest):

@@ -64,8 +64,19 @@ class ReportTest(unittest.TestCase):
         self.assertNotIn('\x1b', plain)
         colored = report(self.profile, color='always')
         self.assertEqual(COLOR.sub('', colored), plain)
-        self.assertIn('\x1b[35mapp.work:11', colored)
-        self.assertIn('\x1b[1;31m48.3%\x1b[0m', colored)
+        for colors, styles in [
+                ({'TERM': 'xterm'}, ['1;43;30mrun', '1mapp.work:11',
+                                     '1;31m48.3%']),
+                ({'TERM': 'xterm-256color', 'COLORFGBG': '0;15'}, [
+                    '48;5;172;38;5;16mrun', '1;38;5;62mapp.work:11',
+                    '1;38;5;130m48.3%'])]:
+            for name, value in colors.items():
+                self.environ.set(name, value)
+            colored = report(self.profile, color='always')
+            for style in styles:
+                self.assertIn(f'\x1b[{style}\x1b[0m', colored)
+            # Solarized has its ground where others have bright black.
+            self.assertNotRegex(colored, r'\x1b\[(9|10)\d')
         self.assertTrue(colored.startswith('Wall profile of Python'))
 
     def is_colored(self, file, color='auto'):

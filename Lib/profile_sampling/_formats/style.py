@@ -16,6 +16,7 @@ _FILLS = {
 _FILLS_16 = {'r': '43;30', 'n': '43;30', 'w': '44;37', 'G': '45;37',
              'C': '47;30', 'S': '41;37', 'x': '46;30', 'L': '44;37',
              'Q': '47;30'}
+_MARKS = {'chosen': '7', 'underline': '1;4'}
 # Light, dark.
 _INKS = {'mine': (62, 147), 'place': (62, 147), 'warn': (130, 208),
          'quiet': (240, 249), 'live': (29, 79)}
@@ -45,15 +46,21 @@ class Style:
             return self._fill(style.removeprefix('state '))
         if style == 'strong':
             return '1'
-        if style == 'chosen':
-            return '7'
+        if style in _MARKS:
+            return _MARKS[style]
         if self.depth == 16:
             return _INKS_16.get(style, '')
         ink = _INKS.get(style)
         bold = '1;' if style in ('mine', 'warn') else ''
         return f'{bold}38;5;{ink[self._ground]}' if ink else ''
 
+    def other_ground(self):
+        """Return the same for a light ground if this one is dark."""
+        return Style(self.depth, not self._ground)
+
     def _fill(self, letter):
+        if letter not in _FILLS:
+            return ''
         if self.depth == 16:
             return f'1;{_FILLS_16[letter]}'
         fill, ink = _FILLS[letter][self._ground]
