@@ -115,4 +115,5 @@ SAMPLING_LIBSUBDIRS= \
 	profile_sampling/_reach \
 	profile_sampling/_recording \
 	profile_sampling/_subscribing \
+	profile_sampling/_top \
 	profile_sampling/middleware

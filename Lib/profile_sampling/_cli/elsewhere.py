@@ -8,14 +8,13 @@ from profile_sampling._options import MEMORY_MODES, NO_MEMORY
 
 _RUNNING = ('of a process that runs: record -p PID; what it does now: '
             'dump -p PID')
-_LIVE = ('a profile is shown when it is written: python -X sampleprof, then '
-         'report')
+_LIVE = 'what a process that runs does, second by second: top -p PID'
 _PAGE = 'a page with a flame graph: report --html FILE'
 _SHOW = 'to look at a profile: report FILE'
 
 _COMMANDS = {
-    'attach': _RUNNING, 'top': _LIVE, 'live': _LIVE,
-    'watch': _LIVE, 'memory': NO_MEMORY, 'alloc': NO_MEMORY,
+    'attach': _RUNNING, 'live': _LIVE, 'watch': _LIVE,
+    'memory': NO_MEMORY, 'alloc': NO_MEMORY,
     'flame': _PAGE, 'flamegraph': _PAGE, 'view': _SHOW, 'open': _SHOW,
     'show': _SHOW}
 _OPTIONS = {

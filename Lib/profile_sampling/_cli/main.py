@@ -115,8 +115,8 @@ def _recording(command=None):
     """Return the commands that record; raise ImportError if this one does and
     there is nothing to record with."""
     if _core.is_there():
-        from profile_sampling._cli import cprofile, dump, record, stat
-        return record, stat, dump, cprofile
+        from profile_sampling._cli import cprofile, dump, record, stat, top
+        return record, stat, dump, top, cprofile
     if command in _RECORDING:
         _core.load()
     return ()

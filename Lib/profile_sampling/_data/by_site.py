@@ -127,7 +127,7 @@ class Sites:
                 else self._mine)
 
     def _places_of(self, tables):
-        return (_MyPlaces(tables, self._mine) if self.is_mine
+        return (MyPlaces(tables, self._mine) if self.is_mine
                 else Places(tables))
 
 
@@ -306,7 +306,7 @@ def _sorted(callees):
                                              *function_rank(item[0])))
 
 
-class _MyPlaces(Places):
+class MyPlaces(Places):
     """The same, of lines that are mine.
 
     An import is charged for what it takes until it runs a line of mine.

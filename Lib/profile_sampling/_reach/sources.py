@@ -21,10 +21,15 @@ class Sources:
 
     def line(self, filename, number):
         """Return a line without its indentation, or ''."""
+        lines = self.lines(filename)
+        return lines[number - 1].strip() if 0 < number <= len(lines) else ''
+
+    def lines(self, filename):
+        """Return all lines of a file, none if there is no text."""
         lines = self._files.get(filename)
         if lines is None:
             lines = self._files[filename] = self._read(filename)
-        return lines[number - 1].strip() if 0 < number <= len(lines) else ''
+        return lines
 
     def _read(self, filename):
         if filename.startswith('<'):

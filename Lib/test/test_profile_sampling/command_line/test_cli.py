@@ -105,8 +105,9 @@ class OtherWordsTest(ForkedCommandLineTest):
 
     def test_commands(self):
         for name, said in (
-                ('attach', 'dump -p PID'),
-                ('top', 'a profile is shown when it is written'),
+                ('attach', 'of a process that runs: record -p PID'),
+                ('watch', 'what a process that runs does, second by second: '
+                          'top -p PID'),
                 ('flame', 'a page with a flame graph: report --html FILE')):
             self.assertFails(2, f'there is no command {name}: {said}', name,
                              '4126')

@@ -1,0 +1,81 @@
+"""Seconds of a process that runs.
+
+This file owns when it is asked.  It must not know what becomes of the answer.
+"""
+
+import contextlib
+import functools
+
+from profile_sampling._data import merge
+from profile_sampling._data.tables import Tables
+from profile_sampling._profile import Profile
+from profile_sampling._reach import look as looking
+from profile_sampling._reach.processes import Refusal
+from profile_sampling._reach.watch import Watch
+
+# A process that hangs answers later; the first screen does not wait.
+_LIMIT_S, _AT_ONCE_S = 0.3, 0.01
+# Seconds that are added up at once.
+_CHUNK = 60
+
+
+class Feed:
+    """Samples of a Process, and a look at it each second; a context."""
+
+    def __init__(self, process, *, rate_hz, mine=()):
+        self._watch = Watch(process, rate_hz)
+        self._look = functools.partial(looking.look, process, mine=mine)
+        self._first = None
+        self._seconds = []
+
+    def __enter__(self):
+        try:
+            self._first = self._look()
+        except Refusal as exc:
+            # What hangs may go on.
+            if exc.reason != 'no-answer':
+                raise
+        self._watch.__enter__()
+        self._watch.begin(_AT_ONCE_S)
+        return self
+
+    def __exit__(self, *exc):
+        # Whoever comes next finds nobody here.
+        try:
+            with contextlib.suppress(Refusal):
+                for _ in self._watch.last():
+                    pass
+        finally:
+            self._watch.__exit__(*exc)
+
+    def take(self):
+        """Return the Tables since the last time, or None, and a Look; raise
+        Refusal if there is no answer."""
+        look, self._first = self._first, None
+        if look is not None:
+            return None, look
+        if not self._watch.is_begun:
+            self._watch.begin(_LIMIT_S)
+        found = list(self._watch.slices(_LIMIT_S))
+        tables = _sum(found) if found else None
+        if found:
+            self._seconds.append(tables)
+            if len(self._seconds) >= _CHUNK:
+                self._seconds = [_sum(self._seconds)]
+        try:
+            return tables, self._look()
+        except Refusal:
+            if tables is None:
+                raise
+            return tables, None
+
+    def save(self, path):
+        """Write what was seen; raise ValueError if that is nothing."""
+        if not self._seconds:
+            raise ValueError('nothing was seen yet')
+        Profile._from_tables(_sum(self._seconds)).save(path)
+
+
+def _sum(parts):
+    return functools.reduce(lambda one, other: Tables(merge.plus(one, other)),
+                            parts)

@@ -1,0 +1,126 @@
+"""The screen from its beginning to its end.
+
+This file owns when a second is taken and when it is shown.  It must not know
+what is on the screen.
+
+A feed has take() -> (Tables or None, Look), which raises Refusal when the
+process has ended or does not answer, and save(path).
+"""
+
+import os
+import signal
+import time
+
+from profile_sampling._reach.processes import Process, Refusal
+from profile_sampling._top import lines
+
+SECOND_S = 1.0
+# Where the cursor cannot be moved.
+BLOCK_S = 5.0
+
+
+def interactive(screen, feed, terminal, *, every_s=SECOND_S, show_dump):
+    """Show a screen until it is left.
+
+    *show_dump* returns the lines of a dump at a width.
+    """
+    due = shown = time.monotonic()
+    is_fresh = True
+    while True:
+        now = time.monotonic()
+        if now >= due and screen.ended is None:
+            _take(screen, feed)
+            due = max(due + SECOND_S, now)
+            is_fresh = True
+        screen.interval_s = max(every_s, terminal.interval_s)
+        if is_fresh and now >= shown and not screen.is_paused:
+            terminal.draw(screen.render(*terminal.size))
+            shown = now + (screen.interval_s if screen.interval_s > SECOND_S
+                           else 0)
+            is_fresh = False
+        wait_s = due - time.monotonic() if screen.ended is None else 60.0
+        keys = terminal.keys(wait_s)
+        if terminal.ended_by is not None:
+            return
+        for key in keys:
+            if not _do(screen, feed, terminal, key, show_dump):
+                return
+        if keys or terminal.is_resized:
+            terminal.draw(screen.render(*terminal.size))
+
+
+def _take(screen, feed):
+    try:
+        screen.add(*feed.take())
+        screen.silent_since = None
+    except Refusal as exc:
+        pid = screen.process.pid
+        if _has_ended(pid):
+            screen.ended = f'ended at {time.strftime("%H:%M:%S")}.'
+        elif exc.reason == 'no-answer':
+            screen.silent_since = screen.silent_since or time.time()
+        else:
+            screen.ended = exc.text.removeprefix(f'PID {pid} ')
+
+
+def _has_ended(pid):
+    try:
+        return Process(pid).state in 'ZX'
+    except Refusal:
+        return True
+
+
+def _do(screen, feed, terminal, key, show_dump):
+    """Do what a key says; return whether to go on."""
+    if key in ('\x1a', '\x0c'):
+        if key == '\x1a':
+            terminal.suspend()
+        terminal.forget()
+        return True
+    match screen.key(key):
+        case 'quit':
+            return False
+        case 'dump':
+            try:
+                screen.show(show_dump(terminal.size[0]))
+            except Refusal as exc:
+                screen.note = exc.text
+        case 'save':
+            try:
+                feed.save(screen.typed)
+                screen.note = f'Saved {screen.typed}.'
+            except (OSError, ValueError) as exc:
+                screen.note = f'Not saved: {exc}'
+        case 'theme':
+            terminal.style = terminal.style.other_ground()
+            terminal.forget()
+    return True
+
+
+def blocks(screen, feed, write, text_of, *, every_s=BLOCK_S, is_once=False):
+    """Write text_of(screen) every few seconds, or once after so many."""
+    _take(screen, feed)
+    due = time.monotonic() + every_s
+    while screen.ended is None:
+        left_s = due - time.monotonic()
+        if left_s > 0:
+            time.sleep(min(left_s, SECOND_S))
+            _take(screen, feed)
+        else:
+            write(text_of(screen))
+            if is_once:
+                return
+            due += every_s
+    write(text_of(screen))
+
+
+def die_by(number):
+    """End as a signal ends a process."""
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+
+
+def as_text(screen, width, style=None):
+    """Return a block as text."""
+    block = screen.block(width)
+    return lines.plain(block) if style is None else lines.painted(block, style)
