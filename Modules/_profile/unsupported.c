@@ -98,6 +98,7 @@ static PyMethodDef module_methods[] = {
     {"stop", WITH_KEYWORDS(has_no_session)},
     {"snapshot", WITH_KEYWORDS(has_no_session)},
     {"begin_block", WITH_KEYWORDS(refuse)},
+    {"send_request", WITH_KEYWORDS(refuse)},
     {"enter_region", ignore, METH_NOARGS},
     {"leave_region", ignore, METH_VARARGS},
     {"running", no, METH_NOARGS},

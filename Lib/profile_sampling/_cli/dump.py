@@ -57,8 +57,9 @@ def _run(options):
         reached.write(options.output, _as_text(found, sources, options)
                       if not options.output.endswith('.json')
                       else _as_json(found, sources))
-        show('\n'.join(text.three_lines(
-            look.answers(found), reached.width(sys.stderr), text.plain)) + '\n')
+        said = text.three_lines(look.answers(found),
+                                reached.width(sys.stderr), text.plain)
+        show('\n'.join(said) + '\n')
     elif options.json:
         write_text(_as_json(found, sources))
     else:

@@ -44,6 +44,8 @@ def or_refusal(run, options):
     """Return what *run* returns; say a Refusal and return 1."""
     try:
         return run(options)
+    except NotImplementedError as exc:
+        raise Failure(str(exc)) from None       # a build without profiler
     except Refusal as exc:
         if getattr(options, 'json', False):
             write_text(json.dumps(exc.as_json()) + '\n')

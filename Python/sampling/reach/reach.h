@@ -176,7 +176,7 @@ _PySampling_AnswerWith(uint64_t request, _PySampling_Answer refusal,
                        int at_safepoint,
                        void (*say)(struct _sampling_records *, const void *),
                        const void *arg);
-// reach/watch.c.  At a safepoint: from now on there is somebody to take orders.
+// reach/watch.c.  At a safepoint: from now on somebody takes orders.
 extern void _PySampling_WatchBegin(uint64_t request);
 // Async-signal-safe.  0: there is not; -1: somebody else's client watches.
 extern int _PySampling_WatchOrder(uint64_t request);

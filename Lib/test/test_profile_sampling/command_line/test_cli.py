@@ -114,8 +114,8 @@ class OtherWordsTest(ForkedCommandLineTest):
 
     def test_options(self):
         for option, said, *arguments in (
-                ('--pid', 'a process that runs cannot', 'record', '4126'),
-                ('-p', 'a process that runs cannot', 'record', '4126'),
+                ('--pid', 'of a process that runs: record', 'list', '4126'),
+                ('-p', 'of a process that runs: record', 'list', '4126'),
                 ('--memory', 'there are no profiles of memory', 'record',
                  'app.py'),
                 ('--memory', 'there are no profiles of memory', 'report'),

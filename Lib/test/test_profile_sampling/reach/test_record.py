@@ -163,7 +163,8 @@ class RecordTest(unittest.TestCase):
 
     def test_formats(self):
         with running(WORK) as program:
-            for name in 'a.pb.gz', 'a.html', 'a.collapsed', 'a.speedscope.json':
+            for name in ('a.pb.gz', 'a.html', 'a.collapsed',
+                         'a.speedscope.json'):
                 path = self.path(name)
                 done = command('record', '-p', program.pid, '-d', '1', '-o',
                                path)
