@@ -5,12 +5,14 @@ must not know how they came here.
 """
 
 import struct
-from array import array
 
 from profile_sampling._reach import records
 
-_NO_STRING = 0xFFFFFFFF
-_FUNCTION, _FRAME, _LABEL, _THREAD = 5, 5, 6, 4
+_NO_STRING = _NO_CLASS = 0xFFFFFFFF
+# The structs of Include/cpython/sampling.h.
+_FUNCTION = struct.Struct('=IIIii')
+_LABEL = struct.Struct('=IIIxxxxQII')
+_THREAD = struct.Struct('=QqqIxxxx')
 _TASK_NUMBERS = struct.Struct('=10Q')
 
 
@@ -49,6 +51,16 @@ def _made(head, measured, stats, columns, pid):
     def text(row):
         return None if row == _NO_STRING else strings[row]
 
+    def rows(name, layout):
+        data = column(name)
+        if len(data) % layout.size:
+            raise ValueError('half a row')
+        return layout.iter_unpack(data)
+
+    def column(name):
+        value, = records.byte_fields(columns[name])
+        return value
+
     return {
         'mode': 'cpu' if head['is_cpu'] else 'wall',
         'rate_hz': head['rate_hz'], 'depth_frames': head['depth_frames'],
@@ -58,31 +70,19 @@ def _made(head, measured, stats, columns, pid):
         'functions': [
             (text(module), text(qualname), text(filename), line, kind)
             for module, qualname, filename, line, kind
-            in _rows(columns['functions'], _FUNCTION)],
-        'frames': array('i', _numbers(columns['frames'], 'q')).tobytes(),
-        'nodes': records.byte_fields(columns['nodes'])[0],
-        'labels': [(parent, text(key), text(value), *rest)
-                   for parent, key, value, *rest
-                   in _rows(columns['labels'], _LABEL)],
+            in rows('functions', _FUNCTION)],
+        'frames': column('frames'), 'nodes': column('nodes'),
+        'labels': [
+            (parent, text(key), text(value), task_id,
+             0 if task_class == _NO_CLASS else task_class + 1, is_work)
+            for parent, key, value, task_id, task_class, is_work
+            in rows('labels', _LABEL)],
         'samples': columns['samples'], 'measured': tuple(measured),
         'task_classes': _tasks(columns['tasks']),
         'threads': [(ident, native_id, text(name), interpreter)
-                    for ident, native_id, name, interpreter
-                    in _rows(columns['threads'], _THREAD)],
+                    for ident, native_id, interpreter, name
+                    in rows('threads', _THREAD)],
         'stats': stats}
-
-
-def _numbers(data, type='Q'):
-    if len(data) % 8:
-        raise ValueError('half a number')
-    return array(type, data)
-
-
-def _rows(data, width):
-    numbers = _numbers(data)
-    if len(numbers) % width:
-        raise ValueError('half a row')
-    return zip(*[iter(numbers)] * width)
 
 
 def _tasks(data):

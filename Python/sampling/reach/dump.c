@@ -127,6 +127,9 @@ _PySampling_Dump(struct _sampling_records *r, PyInterpreterState *interp,
                  PyThreadState *holder, int is_asleep)
 {
     uint64_t end_ns = _PySampling_MonotonicNow() + MAX_DUMP_NS;
+    // A holder that wakes up may give memory back: then the kernel is asked
+    // for each word of an object, as of memory that may be gone.
+    PyInterpreterState *readable = is_asleep ? NULL : interp;
     put_moment(r);
     put_gil(r, interp->ceval.gil, holder);
     for (PyThreadState *t = interp->threads.head; t != NULL; t = t->next) {
@@ -139,7 +142,7 @@ _PySampling_Dump(struct _sampling_records *r, PyInterpreterState *interp,
             _PySampling_PutSleeper(r, t);
         }
         else {
-            put_stack(r, interp, _PySampling_CurrentFrame(t));
+            put_stack(r, readable, _PySampling_CurrentFrame(t));
         }
     }
     r->is_full |= _PySampling_MonotonicNow() >= end_ns;

@@ -48,7 +48,7 @@ struct _sampling_watch {
     // Owner: the thread, or who starts it.
     uint64_t first_request;
     int rate_hz;
-    struct _sampling_profile *block;
+    struct _sampling_sink *block;
 };
 
 /* It stays: a handler may be about to give an order. */
@@ -158,7 +158,7 @@ serve(PyThreadState *tstate, struct _sampling_watch *watch)
             && !_Py_atomic_load_int(&watch->is_ending))
         {
             struct _sampling_profile *slice;
-            status = _PySampling_BlockRenew(tstate, &watch->block, &slice);
+            status = _PySampling_BlockRenew(tstate, watch->block, &slice);
             PyEval_SaveThread();
             (void)hand_over(request, status, slice);
             PyEval_RestoreThread(tstate);

@@ -205,47 +205,41 @@ _PySampling_BlockEnd(PyThreadState *tstate, struct _sampling_sink *block,
 }
 
 static _PySampling_Status
-renew_locked(PyThreadState *tstate, struct _sampling_profile **block,
-             struct _sampling_profile **result)
+renew_locked(PyThreadState *tstate, struct _sampling_sink *block,
+             struct _sampling_taken *taken)
 {
-    struct _sampling_profile *old = *block;
-    struct _sampling_profile *fresh =
-        _PySampling_ProfileNew(STATE->tables, &old->options);
-    struct _sampling_profile *copy =
-        fresh != NULL && _PySampling_Flush(tstate)
-        ? _PySampling_CopyOf(old, 0) : NULL;
-    if (copy == NULL) {
-        _PySampling_ProfileFree(fresh);
+    if (!_PySampling_Flush(tstate)) {
         return _PySampling_ERR_NO_MEMORY;
     }
     uint64_t end_ns = _PySampling_FlushedNow();
+    if (!_PySampling_TakeSoFar(block, end_ns, taken)) {
+        return _PySampling_ERR_NO_MEMORY;
+    }
     _PySampling_LockTables();
-    _PySampling_BeginProfile(fresh, end_ns);
-    _PySampling_LINK(STATE->profiles, fresh);
-    fresh->is_open = 1;
-    _PySampling_UNLINK(STATE->profiles, old);
-    old->is_open = 0;
+    struct _sampling_rows *old = block->taken;
+    block->taken = NULL;
     _PySampling_UnlockTables();
-    _PySampling_ProfileFree(old);
-    *block = fresh;
-    return _PySampling_FinishProfile(copy, end_ns, result);
+    _PySampling_RowsFree(old);
+    _PySampling_BeginSink(block, end_ns);
+    return _PySampling_OK;
 }
 
 _PySampling_Status
-_PySampling_BlockRenew(PyThreadState *tstate, struct _sampling_profile **block,
+_PySampling_BlockRenew(PyThreadState *tstate, struct _sampling_sink *block,
                        struct _sampling_profile **result)
 {
     *result = NULL;
     if (_PySampling_ForkedWithoutHooks()) {
         return _PySampling_OK;
     }
-    _PySampling_Status status = _PySampling_OK;
+    struct _sampling_taken taken;
     _PySampling_LockControl();
-    if ((*block)->is_open) {
-        status = renew_locked(tstate, block, result);
-    }
+    int is_open = block->is_open;
+    _PySampling_Status status = is_open
+        ? renew_locked(tstate, block, &taken) : _PySampling_OK;
     _PySampling_UnlockControl();
-    return status;
+    return is_open && status == _PySampling_OK
+        ? _PySampling_HandOver(&taken, result) : status;
 }
 
 void

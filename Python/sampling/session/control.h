@@ -46,7 +46,7 @@ _PySampling_BlockEnd(PyThreadState *tstate, struct _sampling_sink *block,
 // What there is of it, and it goes on with nothing: no moment is in both, or in
 // none.
 extern _PySampling_Status
-_PySampling_BlockRenew(PyThreadState *tstate, struct _sampling_profile **block,
+_PySampling_BlockRenew(PyThreadState *tstate, struct _sampling_sink *block,
                        struct _sampling_profile **result);
 // Frees it; if it has not ended, it ends.
 extern void _PySampling_BlockFree(PyThreadState *tstate,
