@@ -84,15 +84,15 @@ class RegionsTest(DeferredTest):
 
     def test_other_threads_are_sampled_too(self):
         def work():
-            with label(thread='other'):
+            with label(where='other'):
                 tick(10, 0)
-        with region(), label(thread='main'):
+        with region(), label(where='main'):
             thread = threading.Thread(target=work)
             thread.start()
             thread.join()
         result = self.stop()
         found = {row.value: row.wall_ns
-                 for row in result.label_values('thread')}
+                 for row in result.label_values('where')}
         self.assertEqual(found['other'], 10)
 
     def test_tasks(self):
