@@ -160,7 +160,7 @@ start(PyThreadState *tstate)
 
 /* None of them takes part any more.  Returns the moment. */
 static uint64_t
-pause_threads(PyThreadState *tstate)
+stop_threads(PyThreadState *tstate)
 {
     uint64_t now_ns = _PySampling_ThreadOf(tstate) != NULL
         ? _PySampling_FlushThreads(tstate, _PySampling_RecordAll)
@@ -179,7 +179,7 @@ _PySampling_EngineOff(PyThreadState *tstate)
     // Without the registry locked: the clock needs it to finish.
     _PySampling_ClockStop(_PySampling_RECORD_OF(tstate));
     uint64_t now_ns =
-        STATE->active ? pause_threads(tstate) : _PySampling_WallNow();
+        STATE->active ? stop_threads(tstate) : _PySampling_WallNow();
     if (STATE->tables != NULL) {
         _PySampling_TablesFree(set_tables(NULL));
     }
