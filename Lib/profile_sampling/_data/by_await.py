@@ -6,6 +6,7 @@ without any, what rests is: a consumer that waits for its next item.
 
 from profile_sampling._data import by_label, by_task, by_wait, culprits
 from profile_sampling._data.label_names import ANSWERED, TASK_CLASS
+from profile_sampling._data.tables import NODE_COLUMNS
 from profile_sampling._data.values import (
     AWAITING, LOOP_WAIT, STATES, TASK, WALL)
 
@@ -26,8 +27,8 @@ class Lives:
 
     are_requests  which of these it is
     took_ns       all of it
-    awaited       list of WaitRow, the longest first; what runs in a worker
-                  thread for a request outside of my code is at its value
+    awaited       list of WaitRow, the longest first; what of what runs in a
+                  worker thread for requests is their value
     parts         list of (name, ns): they add up to took_ns
     left_out      list of (name, ns)
     of_values     {value of the label of requests: the same as awaited}
@@ -42,11 +43,13 @@ class Lives:
                   if self.are_requests else [None] * len(tables.labels))
         its_own = (own_of(tables, self.key) if self.are_requests
                    else [True] * len(tables.labels))
+        inside = _inside(tables)
         sums, running, waited = {}, 0, 0
         for node, labels, state, ns in zip(
                 *map(tables.column, ('stack', 'labels', 'state')),
                 tables.value(TASK.name)):
-            if not ns or not its_own[labels]:
+            if not ns or not (its_own[labels] or inside[node]
+                              and values[labels] is not None):
                 continue
             if state == AWAITING:
                 key = node, values[labels]
@@ -93,9 +96,9 @@ class Lives:
         self.of_values = {value: by_wait.ranked(its)
                           for value, its in found.items()}
         self.awaited = by_wait.ranked([
-            (row.what, row.kind, row.function, row.line,
-             value if value is not None and row.function is None
-             and row.kind == by_wait.WORKER else row.inside, row.ns)
+            (value if value is not None and row.kind == by_wait.WORKER
+             and row.what != by_wait.FREE_WORKER else row.what, row.kind,
+             row.function, row.line, row.inside, row.ns)
             for value, rows in self.of_values.items() for row in rows])
 
     def in_threads(self):
@@ -117,6 +120,21 @@ class Lives:
         return found
 
 
+def _inside(tables):
+    """Return which nodes are below a function of _WHOLLY, as bytes."""
+    nodes, of_frames = tables.nodes_view(), tables.frame_functions()
+    wanted = {number for number, function in enumerate(tables.functions)
+              if function.name in _WHOLLY}
+    found = bytearray(len(nodes) // NODE_COLUMNS)
+    if wanted:
+        # Parents have smaller numbers.
+        for node, (parent, frame) in enumerate(zip(
+                nodes[NODE_COLUMNS::NODE_COLUMNS],
+                nodes[NODE_COLUMNS + 1::NODE_COLUMNS]), 1):
+            found[node] = found[parent] or of_frames[frame] in wanted
+    return found
+
+
 def request_key(tables):
     """Return the label whose requests took longest; None without any."""
     sums = {}
@@ -132,8 +150,7 @@ def own_of(tables, key):
     roots = {row.value: row.roots for row in tables.latencies
              if row.key == key}
     return [value is not None and later is None and not (
-                roots.get(value) and its_class not in roots[value]
-                and its_class not in _WHOLLY)
+                roots.get(value) and its_class not in roots[value])
             for value, its_class, later in zip(
                 by_label.values(tables.labels, key),
                 by_label.values(tables.labels, TASK_CLASS),

@@ -84,8 +84,7 @@ function awaited(app: App): HTMLElement | null {
       h('code', {class: 'm2 beside', title: what}, what)),
     last: (row) => h('td', {class: 'wide'}, row.place >= 0
       ? lineButton(app, row.place) : h('span', {class: 'm2'},
-        its.of_requests && row.kind === 'worker thread' ? row.inside
-          : `outside my code (${row.inside})`)),
+        `outside my code (${row.inside})`)),
   });
 }
 

@@ -123,7 +123,7 @@ class RequestsTest(unittest.TestCase):
         receive = b.function('anyio.streams.memory', 'Receive.receive',
                              '/x/site-packages/anyio/streams/memory.py')
         outer = b.task_class('app.root:1')
-        inner = b.task_class((coro, 9))
+        inner = b.task_class('anyio.TaskHandle:9')
         labels = {'labels': {'route': '/a'}}
         b.sample([(base, 3), (receive, 4), '[awaiting]'], task_ns=50 * MS,
                  state='awaiting', task_class=outer, **labels)
