@@ -72,9 +72,17 @@ class Counts(Value):
     python_cost_ns, c_cost_ns
           what counting calls of functions in Python and in C took of the
           program's CPU time, as measured when it began; 0: not known
+    uncounted
+          of a sum, how many profiles in it have no calls
     """
 
-    __slots__ = ('mode', 'rows', 'lost', 'python_cost_ns', 'c_cost_ns')
+    __slots__ = ('mode', 'rows', 'lost', 'python_cost_ns', 'c_cost_ns',
+                 'uncounted')
+
+    def __init__(self, mode, rows, lost, python_cost_ns=0, c_cost_ns=0,
+                 uncounted=0):
+        super().__init__(mode, rows, lost, python_cost_ns, c_cost_ns,
+                         uncounted)
 
     @property
     def cost_ns(self):
@@ -120,34 +128,37 @@ def from_core(raw):
     return united([Counts(MODES[mode], tuple([
         CallCount(None if caller < 0 else functions[caller], line,
                   functions[callee], route, *numbers)
-        for caller, line, callee, route, *numbers in rows]), lost, 0, 0)])
+        for caller, line, callee, route, *numbers in rows]), lost)])
 
 
 def united(all_counts):
     """Return the Counts of all that are not None; None: there are none."""
-    all_counts = [counts for counts in all_counts if counts is not None]
-    if not all_counts:
+    found = [counts for counts in all_counts if counts is not None]
+    if not found:
         return None
-    mode = min([MODES.index(counts.mode) for counts in all_counts])
+    with_calls = [counts for counts in found if counts.has_calls]
+    mode = min([MODES.index(counts.mode) for counts in with_calls or found])
     return _made(MODES[mode],
-                 _sums([row for counts in all_counts for row in counts.rows],
+                 _sums([row for counts in found for row in counts.rows],
                        lambda row: row.key),
-                 sum([counts.lost for counts in all_counts]),
-                 sum([counts.python_cost_ns for counts in all_counts]),
-                 sum([counts.c_cost_ns for counts in all_counts]))
+                 sum([counts.lost for counts in found]),
+                 sum([counts.python_cost_ns for counts in found]),
+                 sum([counts.c_cost_ns for counts in found]),
+                 sum([counts.uncounted for counts in found])
+                 + len(all_counts) - len(with_calls) if with_calls else 0)
 
 
 def difference(after, before, mode):
     """Return what was counted between two readings; *before* may be None."""
     if before is None:
-        return Counts(mode, after.rows, after.lost, 0, 0)
+        return Counts(mode, after.rows, after.lost)
     sums = _sums(after.rows, lambda row: row.key)
     for row in before.rows:
         its = sums.get(row.key, _NOTHING)
         *numbers, _ = row.numbers
         # How deep it was before cannot be taken out.
         sums[row.key] = (*map(sub, its, numbers), its[-1])
-    return _made(mode, sums, after.lost - before.lost, 0, 0)
+    return _made(mode, sums, after.lost - before.lost)
 
 
 def without(counts, is_left_out):
@@ -155,7 +166,8 @@ def without(counts, is_left_out):
     return Counts(counts.mode, tuple([
         row for row in counts.rows if not is_left_out(row.callee)
         and (row.caller is None or not is_left_out(row.caller))]),
-        counts.lost, counts.python_cost_ns, counts.c_cost_ns)
+        counts.lost, counts.python_cost_ns, counts.c_cost_ns,
+        counts.uncounted)
 
 
 def with_cost(counts, python_ns, c_ns):
@@ -165,13 +177,12 @@ def with_cost(counts, python_ns, c_ns):
                   round(of_python * python_ns), round(of_c * c_ns))
 
 
-def _made(mode, sums, lost, python_cost_ns, c_cost_ns):
+def _made(mode, sums, lost, *more):
     rows = [CallCount(*key, *numbers) for key, numbers in sums.items()
             if numbers[0] or numbers[2]]
     if mode == QUERIES:
         rows = [row for row in rows if row.route is not None]
-    return Counts(mode, tuple(sorted(rows, key=_order)), lost, python_cost_ns,
-                  c_cost_ns)
+    return Counts(mode, tuple(sorted(rows, key=_order)), lost, *more)
 
 
 def _order(row):

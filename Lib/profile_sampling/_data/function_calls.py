@@ -66,7 +66,8 @@ def rows(tables, precision):
     for (function, its), cost_ns in zip(counted.items(), costs):
         row = found.setdefault(place_key(function), FunctionCalls(function))
         row._count(its)
-        if is_time and row.outermost:
+        # Time of what was not counted is in no call.
+        if is_time and row.outermost and not tables.counts.uncounted:
             row.each_ns, row.margin_ns = each(
                 row.cum, row.outermost, precision,
                 records.get(place_key(function), 0))

@@ -67,7 +67,7 @@ class Merger:
         self._timelines = []
         self._task_classes = ()
         self._latencies = ()
-        self._counts = None
+        self._counts = []
 
     def add(self, tables):
         """Add the tables of a profile.
@@ -110,7 +110,7 @@ class Merger:
             [*self._task_classes, *tables.task_classes])
         self._latencies = lives.united(
             [*self._latencies, *tables.latencies])
-        self._counts = counts.united([self._counts, tables.counts])
+        self._counts.append(tables.counts)
 
     def _number(self, table, row):
         return number_of(self._rows[table], row)
@@ -224,7 +224,7 @@ class Merger:
             'keys': tuple(self._keys), 'value_types': tuple(self._types),
             'is_idle_known': True,
             'task_classes': self._task_classes, 'latencies': self._latencies,
-            'counts': self._counts,
+            'counts': counts.united(self._counts),
             'functions': list(rows['functions']),
             'frames': _packed('i', rows['frames']),
             'nodes': self._tree.packed(),

@@ -188,6 +188,8 @@ def counted_calls(tables):
         cost = counting_share(tables)
         if cost is not None:
             text += f', {100 * cost:.1f} % of the CPU time'
+    if counts.uncounted:
+        text += f'; {counted(counts.uncounted, "more profile")} without calls'
     if counts.lost:
         text += f'; {counts.lost:,} events lost, for lack of memory'
     return text.split(' ')

@@ -205,8 +205,9 @@ def neighbours(tables, sites, top, names, wanted, are_callers):
         *place_columns('called at')]
     cells = []
     for row in rows[:top]:
-        each_ns, margin_ns = each(row.value if suffix else 0, row.calls,
-                                  sites.precision, row.records)
+        each_ns, margin_ns = each(
+            row.value if suffix and not tables.counts.uncounted else 0,
+            row.calls, sites.precision, row.records)
         part = None
         if row.calls is not None:
             part = (row.calls / (all_calls or 1) if are_callers

@@ -6,7 +6,7 @@ damage.  It must not know what they are for.
 A comment they are, and no values of samples, because viewers would add them to
 those of whole stacks.  The text is
 
-    # calls 2 MODE LOST COST COST SIZE KIND DATA
+    # calls 2 MODE LOST COST COST UNCOUNTED SIZE KIND DATA
 
 and DATA has lines of fields between tabs, first the functions and then, after
 an empty line, the counts:
@@ -47,7 +47,7 @@ def comments(tables):
     data = data.encode('utf-8', 'backslashreplace')
     yield ' '.join(['#', CALLS, _VERSION, counts.mode, str(counts.lost),
                     str(counts.python_cost_ns), str(counts.c_cost_ns),
-                    str(len(data)), *pack(data)])
+                    str(counts.uncounted), str(len(data)), *pack(data)])
 
 
 def _function_fields(function):
@@ -71,7 +71,7 @@ def read(texts, budget):
 
 def _read(text, budget):
     fields = text.split(' ')
-    if len(fields) != 8 or fields[0] != _VERSION:
+    if len(fields) != 9 or fields[0] != _VERSION:
         return None
     _, mode, *numbers, size, kind, data = fields
     if mode not in MODES:

@@ -137,6 +137,19 @@ class CallsTest(unittest.TestCase):
         self.assertIn('Quality: counting calls took 12.0 % of the CPU time',
                       report)
 
+    def test_some_without_calls(self):
+        tables = Profile.merge(*[
+            Profile._from_tables(its) for its in (
+                shop(), shop('queries'), Builder().sample(
+                    'a.f:1', wall_ns=MS).profile()._tables)])._tables
+        self.assertEqual((tables.counts.mode, tables.counts.uncounted),
+                         ('python', 2))
+        self.assertIn('counted; 2 more profiles without calls',
+                      text.render(tables, width=200))
+        table = tables_of.functions(tables, sites_of(tables), 30, 'calls')
+        self.assertEqual(rows_of(table, 'calls_text', 'per_call_text')[0],
+                         ('4,800', ''))
+
     def test_no_column_without(self):
         report = text.render(shop('queries'))
         self.assertNotIn('counted', report)
