@@ -81,6 +81,8 @@ export interface Calls {
   readonly lines: readonly (readonly [
     number, number, number, number,
     readonly (readonly [string, number, number])[]])[];
+  /** Functions, and how often they were called. */
+  readonly functions: readonly (readonly [number, number])[];
   readonly queries: readonly {
     readonly route: string;
     readonly place: number;

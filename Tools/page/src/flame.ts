@@ -9,7 +9,7 @@ import {fit, libraryColour, mineColour, Paint} from './paint';
 import {
   indexAt, layOut, nodeSums, shapeOf, statesOf, type Layout, type Shape,
 } from './tree';
-import {percent, plural} from './words';
+import {count, percent, plural} from './words';
 
 const ROW_PX = 24;
 const STRIP_PX = 7;
@@ -500,6 +500,8 @@ class Graph {
     const its = this.#shape.functions[node]!;
     const {functions} = model.doc;
     const parts = this.#partsOf(node);
+    const [, calls] = model.doc.calls?.functions.find(
+      ([number]) => node > 0 && number === its) ?? [];
     return [h('h3', {}, node ? this.#name(node) : 'all'),
       h('div', {class: 'm2'}, !node ? '' : functions.origin[its] === MINE
         ? `${model.fileOf(its)}:${functions.first_line[its]}`
@@ -508,7 +510,10 @@ class Graph {
       h('dl', {}, h('dt', {}, 'Total'), h('dd', {}, app.amount(total)),
         h('dd', {class: 'm2'}, percent(total, all)),
         h('dt', {}, 'Self'), h('dd', {}, app.amount(self, total)),
-        h('dd', {class: 'm2'}, percent(self, all)), ...list(app, parts))];
+        h('dd', {class: 'm2'}, percent(self, all)),
+        ...calls ? [h('dt', {}, 'Calls'), h('dd', {}, count(calls)),
+          h('dd', {class: 'm2'}, 'in all')] : [],
+        ...list(app, parts))];
   }
 
   press({key}: KeyboardEvent): boolean {

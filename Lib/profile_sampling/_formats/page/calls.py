@@ -21,6 +21,8 @@ def calls(tables, sites, columns):
             'text': (' '.join(header.counted_calls(tables)) + '.'
                      if counted.has_calls else ''),
             'lines': _lines(tables) if counted.has_calls else [],
+            'functions': (_functions(tables) if counted.has_calls
+                          else []),
             'queries': _queries(tables, sites, columns)}
 
 
@@ -44,6 +46,14 @@ def _lines(tables):
                  its.items(), key=lambda item: (-item[1], item[0]))
                  [:_CALLEES]]]
             for (number, line), its in found.items()]
+
+
+def _functions(tables):
+    """Return a list of [function, calls] of functions that were sampled."""
+    calls = {place_key(function): row.calls for function, row
+             in counts.by_function(tables.counts).items()}
+    return [[number, calls[key]] for number, key
+            in enumerate(map(place_key, tables.functions)) if key in calls]
 
 
 def _queries(tables, sites, columns):

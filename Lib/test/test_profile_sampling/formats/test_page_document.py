@@ -423,6 +423,10 @@ class FactsTest(unittest.TestCase):
                 ('shop.orders', 12, 4800, 40, [['sql.first', 4800, 4800]]),
                 ('shop.orders', 14, 50, 40, [['shop.price', 50, 50]]),
                 ('shop.price', 20, 2000, 50, [['shop.is_eur', 2000, 2000]])])
+        self.assertEqual(
+            {its.name(number): calls for number, calls
+             in its.calls['functions']},
+            {'sql.first': 4800, 'shop.orders': 40, 'shop.price': 50})
         query, = its.calls['queries']
         self.assertEqual(its.place(query['place']), ('shop.orders', 12))
         self.assertEqual((query['calls'], query['per'], query['ns'],

@@ -332,6 +332,14 @@ class OtherViewsTest(ViewTest):
         press(self.driver, Keys.ESCAPE)
         self.assertIn('7.00 s, 87.5 % of all', self.text('.crumbs'))
 
+    def test_calls_of_a_function(self):
+        self.show(Profile._from_tables(shop()), view='flame')
+        self.run_js('document.querySelector("#flame").focus()')
+        press(self.driver, Keys.ARROW_DOWN)
+        press(self.driver, Keys.ARROW_DOWN)
+        self.assertIn('Calls', self.text('#tip'))
+        self.assertIn('4,800', self.text('#tip'))
+
     def test_timeline(self):
         self.show(with_moments(), view='time', lanes='thread')
         self.assertEqual([name.split('\n')[0]
