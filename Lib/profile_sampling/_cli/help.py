@@ -26,6 +26,8 @@ FIRST STEPS
   P report --open a.pb.gz                the same in a browser
   P record -o w.pb.gz -- gunicorn app    all processes of a command as one
   python -X sampleprof=out=a.pb.gz script.py       the same as P record
+  python -X sampleprof=rate_hz=100,spool=DIR script.py   always on, in segments
+  P report DIR --last 10m                what it did in the last ten minutes
   with profile_sampling.profile() as block: ...    a part of a program
 '''
 

@@ -73,6 +73,10 @@ class Counting:
             self._before = now
         return found
 
+    def begin_in_child(self):
+        """The core counts from 0 in the child of a fork."""
+        self._before = None
+
     def end(self):
         """Count no more; return the Counts, or None."""
         now = self._read()

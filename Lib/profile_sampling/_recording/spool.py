@@ -85,6 +85,8 @@ class Spool:
 
     def _begin_in_child(self):
         self._begin()
+        for counting in self.countings:
+            counting.begin_in_child()
         if self._core.is_written_at_exit():
             self._start_thread()
         else:

@@ -69,21 +69,27 @@ threading.Thread(target=work, args=(1.2,)).start()
 work(1)
 ''')
         [profiles] = self.segments().values()
-        self.assertGreater(len(profiles), 5)
+        self.assertGreater(len(profiles), 3)
         self.assertRegex(result.err, rf'^sampleprof: wrote {len(profiles)} '
                          r'segments to .*/spool\. Look: .* report .*/spool\n')
         for one, following in zip(profiles, profiles[1:]):
             self.assertEqual(one.start_time_ns + one.duration_ns,
                              following.start_time_ns)
-        # Those threads that are there from the beginning of a segment to its
-        # end have all of its time.
-        for profile in profiles[2:-3]:
-            times = {}
+        # A thread that is there before a segment and after it has all of its
+        # time.
+        times = []
+        for profile in profiles:
+            times.append({})
             for sample in profile.samples:
-                times[sample.thread] = (times.get(sample.thread, 0)
-                                        + sample.wall_ns)
-            self.assertEqual(set(times.values()), {profile.duration_ns})
-            self.assertEqual(len(times), 2)
+                times[-1][sample.thread.ident] = (
+                    times[-1].get(sample.thread.ident, 0) + sample.wall_ns)
+        checked = 0
+        for before, its, after, profile in zip(times, times[1:], times[2:],
+                                               profiles[1:]):
+            for ident in before.keys() & after.keys():
+                self.assertEqual(its[ident], profile.duration_ns)
+                checked += 1
+        self.assertGreater(checked, 2)
         whole = Profile.merge(*profiles)
         self.assertEqual(whole.total_wall_ns,
                          sum([its.total_wall_ns for its in profiles]))
@@ -94,22 +100,31 @@ work(1)
         self.run_program('''
 def tiny():
     pass
-end = time.monotonic() + 0.5
-n = 0
-while time.monotonic() < end:
-    tiny()
-    n += 1
-    time.sleep(0.001)
-open('n', 'w').write(str(n))
+def call(seconds):
+    end = time.monotonic() + seconds
+    n = 0
+    while time.monotonic() < end:
+        tiny()
+        n += 1
+        time.sleep(0.001)
+    return n
+before = call(0.4)
+pid = os.fork()
+n = call(0.3)
+open(str(os.getpid()), 'w').write(str(n + before * bool(pid)))
+if pid:
+    os.waitpid(pid, 0)
 ''', option=f'{OPTION},calls=python')
-        with open(os.path.join(self.directory, 'n')) as file:
-            number = int(file.read())
-        [profiles] = self.segments().values()
-        counted = [sum([row.calls for row in profile.calls
-                        if row.callee.qualname == 'tiny'])
-                   for profile in profiles]
-        self.assertEqual(sum(counted), number)
-        self.assertGreater(len([n for n in counted if n]), 2)
+        found = self.segments()
+        self.assertEqual(len(found), 2)
+        for pid, profiles in found.items():
+            with open(os.path.join(self.directory, str(pid))) as file:
+                number = int(file.read())
+            counted = [sum([row.calls for row in profile.calls
+                            if row.callee.qualname == 'tiny'])
+                       for profile in profiles]
+            self.assertEqual(sum(counted), number)
+            self.assertGreater(len([n for n in counted if n]), 1)
 
     def test_children(self):
         self.run_program('''
@@ -200,10 +215,10 @@ print('done')
         [profiles] = self.segments().values()
         lost = sum([profile.stats.get('spool_unwritten', 0)
                     for profile in profiles])
-        self.assertGreater(lost, 1)
+        self.assertGreater(lost, 0)
         result = self.command('report', 'spool')
-        self.assertIn(f'{lost} segments that could not be written',
-                      ' '.join(result.stdout.split()))
+        self.assertRegex(' '.join(result.stdout.split()),
+                         f'{lost} segments? that could not be written')
 
     def test_quota(self):
         self.run_program('work(1.5)', option=f'{OPTION},keep=8K')
