@@ -387,7 +387,7 @@ class Profile(Sums):
         sort   'self' or 'cum', or, if calls were counted, 'calls' or
                'per-call': rank functions by that alone
         top    how many lines, or with *sort* functions (default 30)
-        width  how many columns (default 100)
+        width  how many columns (default those of a terminal, else 100)
         color  'always', 'never' or 'auto': on a terminal, without NO_COLOR
         mine   a pattern, or several: code that is yours although it is
                installed, by names of functions and files

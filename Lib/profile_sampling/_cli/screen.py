@@ -1,43 +1,28 @@
-"""The terminal: how wide it is, whether it shows colour and which characters.
+"""The screen of a command: its standard output, or a file."""
 
-This file owns these questions for output on stdout.  It must not know what is
-written.
-"""
-
-import os
 import sys
 
-from profile_sampling._formats.table import MIN_WIDTH, WIDTH
-from profile_sampling._formats.terminal import as_shown, can_color
+from profile_sampling._formats.terminal import Screen
+
+
+def screen_of(output, stream=None):
+    """Return the Screen of a command that writes to the file *output*, or if
+    that is None to *stream*, by default sys.stdout."""
+    return Screen(None if output is not None else stream or sys.stdout)
 
 
 def width_of(output, stream=None):
-    """Return how many columns a report has; *stream* is where it goes without
-    an output, sys.stdout if it is None.
-
-    Those of the terminal or of COLUMNS, at least MIN_WIDTH; in a file and in
-    a pipe WIDTH, so that what is kept does not depend on a window.
-    """
-    stream = stream or sys.stdout
-    if output is not None or stream is None or not stream.isatty():
-        return WIDTH
-    columns = os.environ.get('COLUMNS', '')
-    columns = int(columns) if columns.isdecimal() else 0
-    return max(MIN_WIDTH, columns
-               or os.get_terminal_size(stream.fileno()).columns or WIDTH)
+    return screen_of(output, stream).width
 
 
 def is_colored(output):
-    return output is None and can_color(sys.stdout)
+    return screen_of(output).color
 
 
 def showable(text, output):
-    """Return a text as bytes; a terminal need not have all characters."""
-    encoding = 'utf-8'
-    if _is_terminal(output):
-        encoding = sys.stdout.encoding
-    return as_shown(text, encoding).encode(encoding)
-
-
-def _is_terminal(output):
-    return output is None and sys.stdout is not None and sys.stdout.isatty()
+    """Return a text as bytes; a terminal need not have all characters, and
+    what is kept has them all."""
+    screen = screen_of(output)
+    if not screen.is_terminal:
+        return text.encode('utf-8', 'backslashreplace')
+    return screen.shown(text).encode(screen.encoding)

@@ -1,19 +1,47 @@
-"""The text report, for people at a terminal.
-
-This file owns whether there is colour, and how text gets to a file that
-cannot show all of it.  It must not know what the report says.
-"""
+"""Where a text is shown: how wide that is, whether it has colour, and which
+characters it can show."""
 
 import os
 import sys
 
 from profile_sampling._data import checks
 from profile_sampling._formats import text
-from profile_sampling._formats.table import WIDTH
+from profile_sampling._formats.table import MIN_WIDTH, WIDTH
 
 COLORS = 'auto', 'always', 'never'
 # As wide as what they stand for, where that cannot be shown.
 _PLAIN = {'\N{PLUS-MINUS SIGN}': '~', '\N{HORIZONTAL ELLIPSIS}': '~'}
+
+
+class Screen:
+    """What *stream*, which is open for text, can show; None is a file, which
+    can show all but colour.
+
+    width  in columns: those of the terminal or of COLUMNS, at least
+           MIN_WIDTH; elsewhere WIDTH, so that what is kept does not depend on
+           a window
+    color  whether there is colour
+    """
+
+    def __init__(self, stream, *, width=None, color='auto'):
+        checks.one_of('color', color, COLORS)
+        self.is_terminal = _is_terminal(stream)
+        self.width = (_columns(stream) if self.is_terminal else WIDTH
+                      ) if width is None else width
+        self.color = (color == 'always' or color == 'auto'
+                      and stream is not None
+                      and _wants_color(self.is_terminal))
+        self.encoding = getattr(stream, 'encoding', None) or 'utf-8'
+
+    def shown(self, text):
+        """Return a text with what the screen has for its characters."""
+        try:
+            text.encode(self.encoding)
+        except UnicodeEncodeError:
+            for char, instead in _PLAIN.items():
+                text = text.replace(char, instead)
+        return text.encode(self.encoding, 'backslashreplace').decode(
+            self.encoding)
 
 
 def write(tables, file, *, sort, top, width, color, mine, all, idle):
@@ -25,14 +53,30 @@ def write(tables, file, *, sort, top, width, color, mine, all, idle):
     if not hasattr(file, 'write'):
         raise TypeError(f'file must be open for text, not {file!r}; save() '
                         'takes a path')
-    checks.one_of('color', color, COLORS)
-    file.write(_showable(text.render(
-        tables, top=top, sort=sort, width=WIDTH if width is None else width,
-        color=can_color(file) if color == 'auto' else color == 'always',
-        mine=mine, all=all, idle=idle), file))
+    screen = Screen(file, width=width, color=color)
+    file.write(screen.shown(text.render(
+        tables, top=top, sort=sort, width=screen.width, color=screen.color,
+        mine=mine, all=all, idle=idle)))
 
 
-def can_color(file):
+def _is_terminal(stream):
+    try:
+        return os.isatty(stream.fileno())
+    except (AttributeError, OSError, ValueError):
+        return hasattr(stream, 'isatty') and stream.isatty()
+
+
+def _columns(stream):
+    columns = os.environ.get('COLUMNS', '')
+    columns = int(columns) if columns.isdecimal() else 0
+    try:
+        columns = columns or os.get_terminal_size(stream.fileno()).columns
+    except (AttributeError, OSError, ValueError):
+        pass
+    return max(MIN_WIDTH, columns or WIDTH)
+
+
+def _wants_color(is_terminal):
     """As CPython decides for itself, of which no version has a public
     function: by the environment, or whether it is a terminal."""
     environ = {} if sys.flags.ignore_environment else os.environ
@@ -43,24 +87,5 @@ def can_color(file):
     if environ.get('FORCE_COLOR'):
         return True
     # Windows has terminals that show escape sequences as they are.
-    if environ.get('TERM') == 'dumb' or sys.platform == 'win32':
-        return False
-    try:
-        return os.isatty(file.fileno())
-    except (AttributeError, OSError, ValueError):
-        return hasattr(file, 'isatty') and file.isatty()
-
-
-def as_shown(report, encoding):
-    """Return a text with what the *encoding* has for its characters."""
-    try:
-        report.encode(encoding)
-    except UnicodeEncodeError:
-        for char, instead in _PLAIN.items():
-            report = report.replace(char, instead)
-    return report.encode(encoding, 'backslashreplace').decode(encoding)
-
-
-def _showable(report, file):
-    encoding = getattr(file, 'encoding', None)
-    return report if encoding is None else as_shown(report, encoding)
+    return (is_terminal and environ.get('TERM') != 'dumb'
+            and sys.platform != 'win32')

@@ -91,6 +91,14 @@ class ReportTest(unittest.TestCase):
         self.assertFalse(self.is_colored(Terminal()))
         self.assertTrue(self.is_colored(Terminal(), 'always'))
 
+    def test_as_wide_as_the_terminal(self):
+        self.environ.set('COLUMNS', '70')
+        for file, least, most in ((Terminal(), 60, 70),
+                                  (io.StringIO(), 71, 100)):
+            self.profile.report(file, color='never')
+            self.assertIn(max(map(len, file.getvalue().splitlines())),
+                          range(least, most + 1))
+
     def test_what_a_file_cannot_show(self):
         b = Builder()
         b.sample('a.größe:1', wall_ns=5)
