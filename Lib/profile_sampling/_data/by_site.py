@@ -26,7 +26,7 @@ COUNTING_CALLS = Function(None, 'Counting calls', '', 0, 'outside')
 NO_LINES = OUTSIDE, IMPORTS, COUNTING_CALLS
 # Of the time of a line: a callee with less is not named, one with more needs
 # no share.
-_HARDLY, _MOSTLY = 0.1, 0.95
+HARDLY, MOSTLY = 0.1, 0.95
 
 
 def is_outside(function):
@@ -151,13 +151,13 @@ def called(row, *, with_share=False):
     library, of_library = row.library
     function, value = row.callees[0]
     module, name = function.module or '', function.qualname
-    if value < _HARDLY * row.sums.total:
-        if of_library < _HARDLY * row.sums.total:
+    if value < HARDLY * row.sums.total:
+        if of_library < HARDLY * row.sums.total:
             return '', ''
         value, module, name = of_library, '', library
     elif library:
         module, name = '', f'{library} \N{HORIZONTAL ELLIPSIS} {name}'
-    if with_share and value < _MOSTLY * row.sums.total:
+    if with_share and value < MOSTLY * row.sums.total:
         name += f' {100 * value / row.sums.total:.0f}%'
     return module, name
 

@@ -18,6 +18,8 @@ from profile_sampling._data.values import (
     AWAITING, DELAY, LOOP_WAIT, NOT_KNOWN, TASK, WALL)
 
 _P50, _P99 = 0.5, 0.99
+# The share of requests that are called slow; at least one.
+SLOWEST = 0.01
 # What calls the function that an executor was given, and what awaits it.
 _WORKERS = frozenset({
     'anyio._backends._asyncio.WorkerThread.run',

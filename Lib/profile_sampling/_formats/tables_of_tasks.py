@@ -12,8 +12,6 @@ from profile_sampling._formats.tables_of_waits import holder_text, place_text
 from profile_sampling._formats.words import (
     brief, not_shown, share, state_name)
 
-# Of the requests of a value, at least one.
-_SLOWEST = 0.01
 _OF_REQUESTS = (('mean', 'mean'), ('running', 'running'),
                 ('loop_wait', 'loop wait'), ('gil_wait', 'GIL wait'),
                 ('waiting', 'waiting'))
@@ -133,7 +131,7 @@ def _at_lines(rows, states):
 def slow_requests(tables, sites, top, key):
     """The Table of what the slowest requests did, beside all others; or none,
     if nothing is known of them."""
-    rows = by_task.slow_requests(tables, key, _SLOWEST)
+    rows = by_task.slow_requests(tables, key, by_task.SLOWEST)
     key = without_mark(key)
     if not rows:
         return []
@@ -150,7 +148,7 @@ def slow_requests(tables, sites, top, key):
         for which, part in ('slowest', row.slowest), ('others', row.others):
             cells.append((which, *part._fields(), f'{row.value}, {which}'))
     return [Table(f'slow_requests_by_{key}',
-                  f'What the slowest {_SLOWEST:.0%} did, for each request',
+                  f'What the slowest {by_task.SLOWEST:.0%} did, for each request',
                   columns, cells, value_type=TASK,
                   notes=not_shown(len(rows), top, 'value') + (
                       _loop_waits(tables, sites) if any(

@@ -134,6 +134,12 @@ export interface Facts {
   readonly margin: number | null;
   readonly quality: {readonly word: string; readonly texts: readonly string[]};
   readonly states: readonly string[];
+  /** What the report decides by, too. */
+  readonly rules: {
+    readonly nowhere: readonly string[];
+    readonly hardly: number; readonly mostly: number;
+    readonly slowest: number;
+  };
   readonly files: readonly string[];
   readonly packages: readonly string[];
   readonly functions: {

@@ -36,11 +36,6 @@ export interface LineCalls {
 
 /** What is not code of mine. */
 const OUTSIDE = -1, IMPORTS = -2, COUNTING = -3;
-/** States in which no line is to blame. */
-const NOWHERE = new Set(['lost', 'unsampled', 'custom']);
-// As in the report: of the time of a line, a callee with less is not named,
-// and one with more needs no share.
-const HARDLY = 0.1, MOSTLY = 0.95;
 const ROOT = 0;
 
 export class Model {
@@ -82,7 +77,8 @@ export class Model {
     this.places = Uint32Array.from(
       this.paths as ArrayLike<number> & Iterable<number>,
       (path) => this.pathPlaces[path]!);
-    this.#isNowhere = doc.states.map((state) => NOWHERE.has(state));
+    this.#isNowhere = doc.states.map(
+      (state) => doc.rules.nowhere.includes(state));
   }
 
   get length(): number {
@@ -242,6 +238,10 @@ export class Model {
       addAt(within(within(groups, this.places[i]!), group), leaf,
         weights[i]!);
     }
+    const {hardly, mostly} = this.doc.rules;
+    const withShare = (name: string, value: number, total: number) =>
+      value < mostly * total
+        ? `${name} ${(100 * value / total).toFixed(0)}\u00a0%` : name;
     return ({place, total}) => {
       const ranked = [...groups.get(place) ?? []].map(([group, its]) => ({
         group, value: [...its.values()].reduce((a, b) => a + b), its}));
@@ -253,8 +253,8 @@ export class Model {
         [...first.its], ([, value]) => value)!;
       const library = first.group < nLibraries
         ? this.doc.libraries[first.group]! : '';
-      if (ofLeaf < HARDLY * total) {
-        return !library || first.value < HARDLY * total ? ''
+      if (ofLeaf < hardly * total) {
+        return !library || first.value < hardly * total ? ''
           : withShare(library, first.value, total);
       }
       const name = library
@@ -429,9 +429,4 @@ export function within<K, L, V>(maps: Map<K, Map<L, V>>, key: K): Map<L, V> {
     maps.set(key, map = new Map());
   }
   return map;
-}
-
-function withShare(name: string, value: number, total: number): string {
-  return value < MOSTLY * total
-    ? `${name} ${(100 * value / total).toFixed(0)}\u00a0%` : name;
 }

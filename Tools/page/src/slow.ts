@@ -8,7 +8,6 @@ import {greatest} from './model';
 import {lineButton} from './places';
 import {count, ms, percent, plural, signed, STATES} from './words';
 
-const SLOWEST = 0.01;
 const ROUTES = 12;
 const BINS = 17;
 const PEAK_PX = 100;
@@ -66,10 +65,10 @@ function meanOf(all: readonly Spent[]): Mean {
   return {count: number, total, by};
 }
 
-/** Where the slow ones begin: in whole buckets, at least 1 % of all. */
-function slowFrom(route: Route): number {
+/** Where the slow ones begin: in whole buckets, at least a share of all. */
+function slowFrom(route: Route, share: number): number {
   const all = [...route.spent].sort((a, b) => b[0] - a[0]);
-  const wanted = SLOWEST * all.reduce((sum, its) => sum + its[2], 0);
+  const wanted = share * all.reduce((sum, its) => sum + its[2], 0);
   let found = 0;
   for (const [from, , number] of all) {
     found += number;
@@ -90,7 +89,8 @@ function draw(app: App, place: HTMLElement): void {
       'label makes them: see the guide.'));
     return;
   }
-  const from = app.query.from || slowFrom(route);
+  const from = app.query.from
+    || slowFrom(route, app.model.doc.rules.slowest);
   const isSlow = (bucket: Spent) => bucket[0] >= from;
   const slowest = meanOf(route.spent.filter(isSlow));
   const others = meanOf(route.spent.filter((its) => !isSlow(its)));

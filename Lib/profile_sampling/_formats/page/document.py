@@ -8,11 +8,11 @@ padded with spaces until what follows it is at a multiple of eight, and the
 columns, each at a multiple of eight after that; all little endian.
 """
 
-from profile_sampling._data import by_imports, keys, origins
+from profile_sampling._data import by_imports, by_task, keys, origins
 from profile_sampling._data.by_site import (
-    COUNTING_CALLS, IMPORTS, OUTSIDE, sites_of)
+    COUNTING_CALLS, HARDLY, IMPORTS, MOSTLY, OUTSIDE, sites_of)
 from profile_sampling._data.on_clocks import on_clocks
-from profile_sampling._data.values import COUNT, STATES
+from profile_sampling._data.values import COUNT, NOWHERE, STATES
 from profile_sampling._formats import header, json_text
 from profile_sampling._formats.findings import findings
 from profile_sampling._formats.page import (
@@ -75,7 +75,13 @@ def _facts(tables, sites):
         'python': tables.python_version, 'pid': tables.pid,
         'n_threads': tables.n_sampled_threads,
         'n_samples': _n_samples(tables), 'margin': words.margin(sites),
-        'states': STATES}
+        'states': STATES, 'rules': _rules()}
+
+
+def _rules():
+    """Return what the page decides by, since it depends on what is chosen."""
+    return {'nowhere': [STATES[state] for state in sorted(NOWHERE)],
+            'hardly': HARDLY, 'mostly': MOSTLY, 'slowest': by_task.SLOWEST}
 
 
 def _n_samples(tables):
