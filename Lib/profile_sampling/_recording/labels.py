@@ -60,9 +60,19 @@ class label:
         return self
 
     def __exit__(self, exc_type, exc, traceback):
-        token = _leave(self)
-        if token is not None:
-            self._core.exit_labels(token)
+        # Blocks in generators can end in another order than they began, and
+        # in another context, which then has no such block.
+        block, inner = _entered.get(), []
+        while block is not None and block[0] is not self:
+            inner.append(block[0])
+            block = block[2]
+        if block is None:
+            return
+        _, token, rest = block
+        self._core.exit_labels(token)
+        _entered.set(rest)
+        for its in reversed(inner):
+            its.__enter__()
 
     def __call__(self, function):
         from profile_sampling._recording import wrap
@@ -104,23 +114,3 @@ def _texts(labels):
             # A subclass of str would be asked for its text again.
             labels[name] = str.__str__(str(value))
     return labels
-
-
-def _leave(entered):
-    """Return the token of the innermost block of a label, or None.
-
-    Blocks in generators can end in another order than they began, and in
-    another context, which then has no such block.
-    """
-    block = _entered.get()
-    inner = []
-    while block is not None and block[0] is not entered:
-        inner.append(block)
-        block = block[2]
-    if block is None:
-        return None
-    _, token, rest = block
-    for other, its_token, _ in reversed(inner):
-        rest = other, its_token, rest
-    _entered.set(rest)
-    return token

@@ -347,6 +347,13 @@ class OptionsTest(ReportCase):
                        if line.endswith('COMMAND')]
         self.assertEqual(abs(len(wide) - len(plain)), len('注文'))
 
+    def test_list_and_report_name_the_same_moment(self):
+        found = [re.findall(r'\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC', text)
+                 for _, text, _ in (self.report(command='list'),
+                                    self.report('p.pb.gz'))]
+        self.assertEqual(found[0], found[1])
+        self.assertEqual(len(found[0]), 1)
+
     def test_did_you_mean(self):
         for arguments, hint in (
                 (['reprot'], "Did you mean 'report'?"),

@@ -85,8 +85,9 @@ class BlocksTest(LabelTest):
         first.enter_context(label(a=1))
         second.enter_context(label(b=2))
         first.close()
+        self.assertEqual(labels(), {'b': '2'})
         second.close()
-        label(a=None, b=None).set()
+        self.assertEqual(labels(), {})
 
     def test_reserved_names(self):
         for name in ('state', 'interpreter', 'task name', 'task id',

@@ -413,6 +413,15 @@ class ValueTest(unittest.TestCase):
         with self.assertRaises(TypeError):
             d.save(io.StringIO())
 
+    def test_what_is_asked_stays_as_it_is(self):
+        # F18: runs wrote into it, so that the order of runs decided.
+        question = _diff.Question(by='function')
+        asked = dict(vars(question))
+        for names in ('ab', 'ba'):
+            for name in names:
+                _diff.Run(run({name: 1})._tables, question)
+            self.assertEqual(vars(question), asked)
+
     def test_what_cannot_be_compared(self):
         with self.assertRaisesRegex(ValueError, 'modes: wall and cpu'):
             run({'f': 1}, mode='cpu').diff(run({'f': 1}))

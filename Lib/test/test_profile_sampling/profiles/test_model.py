@@ -1,6 +1,7 @@
 """The model: what is added up, and how often."""
 
 import copy
+import io
 import pickle
 import random
 import unittest
@@ -256,6 +257,26 @@ class ProfileTest(unittest.TestCase):
         profile = b.profile()
         for rows in profile.functions(), profile.lines():
             self.assertEqual([row.function.name for row in rows], ['a.f'])
+
+    def test_it_stays_as_it_is(self):
+        def saved():
+            file = io.BytesIO()
+            profile.save(file)
+            return file.getvalue()
+        profile, other = example().profile(), example(names=0).profile()
+        before = saved()
+        for _ in range(2):
+            for diff in profile - other, other - profile, profile.diff(
+                    other, by='state', all=True):
+                str(diff)
+            for name in ('profile-json', 'html', 'text', 'gecko'):
+                profile.save(io.BytesIO(), name)
+            for its in (profile.by_value('cpu'), profile + other,
+                        Profile.merge(profile, other), profile.hide('.'),
+                        *profile.group_by('thread').values()):
+                str(its)
+                its.call_tree(), its.findings(), its.quality(), its.tables()
+            self.assertEqual(saved(), before)
 
     def test_no_constructor(self):
         with self.assertRaisesRegex(TypeError, 'Profile.load'):
