@@ -14,6 +14,7 @@ from profile_sampling._data import checks, content, counts, lives, timeline
 from profile_sampling._data.label_names import PID_LABEL
 from profile_sampling._data.losses import add_counter
 from profile_sampling._data.numbering import frame_numbers, number_of
+from profile_sampling._data.origins import ORIGINS
 from profile_sampling._data.schema import LABELS, NODES, THREADS, of_rows
 from profile_sampling._data.tables import function_row, thread_row
 from profile_sampling._data.trees import Tree
@@ -94,7 +95,10 @@ class Merger:
         for name, value in tables.stats.items():
             add_counter(self._stats, name, value)
         self._are_recorded_here &= tables.is_recorded_here
-        self._origins = tables.origins | self._origins
+        for code, origin in tables.origins.items():
+            # Who knows where things are installed knows more.
+            self._origins[code] = min(
+                origin, self._origins.get(code, origin), key=ORIGINS.index)
         self._has_mine |= tables.has_mine
         self._add_samples(tables, self._nodes(tables), self._labels(tables))
         self._add_lives(tables)
