@@ -1,8 +1,4 @@
-"""The options of a session as arguments of a command line.
-
-This file owns their spelling, which commands and notebooks share.  It must not
-know what is run.
-"""
+"""The options of a session as arguments of a command line."""
 
 import argparse
 

@@ -1,8 +1,8 @@
 """The clocks of this process.
 
-This file owns which functions are asked.  Programs put functions of their own
-in the place of time.time(), time.monotonic() and their like, to have their
-tests run at a time of their choice.  It must not know what is measured.
+Programs put functions of their own in the place of time.time(),
+time.monotonic() and their like, to have their tests run at a time of their
+choice.
 """
 
 import os

@@ -1,9 +1,4 @@
-"""The way to the built-in module that samples.
-
-This file owns what to say where there is none or it is too late, and what the
-core cannot find out by itself.  It must not know what is sampled, nor for
-whom.
-"""
+"""The way to the built-in module that samples."""
 
 import _thread
 import sys

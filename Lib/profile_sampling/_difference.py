@@ -1,8 +1,4 @@
-"""The difference of profiles as a value.
-
-This file owns what users see of a difference.  It must not compute anything,
-which is the business of _data.
-"""
+"""The difference of profiles as a value."""
 
 
 class ProfileDiff:

@@ -1,8 +1,4 @@
-"""Putting a whole file in place, or nothing.
-
-This file owns how bytes get to the disk, or to a file that is open already.
-It must not know what they mean.
-"""
+"""Putting a whole file in place, or nothing."""
 
 import errno
 import io

@@ -5,8 +5,7 @@
     %%sampleprof -r 5000
     work()
 
-This file owns the magic.  It must not know how a profile is shown.  IPython is
-imported only while it runs: it calls us.
+IPython is imported only while it runs: it calls us.
 """
 
 import argparse

@@ -1,8 +1,4 @@
-"""What a user may ask of the core.
-
-This file owns the checks of options that sessions and subscriptions have in
-common.  It must not start anything.
-"""
+"""What a user may ask of the core."""
 
 from profile_sampling._data import checks
 from profile_sampling._data.counts import MODES as COUNT_MODES, OFF

@@ -1,9 +1,4 @@
-"""The profile as a value.
-
-This file owns what users see of a profile.  It must not compute anything,
-which is the business of _data, nor know any file format (save and load ask
-_formats) nor how a sample is taken.
-"""
+"""The profile as a value."""
 
 from profile_sampling._data import intake
 from profile_sampling._data.tables import Tables

@@ -1,8 +1,4 @@
-"""The samples of a profile as values.
-
-This file owns what users see of a sample.  It must not compute anything, which
-is the business of _data.
-"""
+"""The samples of a profile as values."""
 
 # Nothing to import: os has done it.
 from _collections_abc import Sequence

@@ -1,9 +1,4 @@
-"""What a profile adds up to, as rows.
-
-This file owns what users see of sums over samples: the methods of a Profile
-that return tables.  It must not compute anything, which is the business of
-_data.
-"""
+"""What a profile adds up to, as rows."""
 
 
 class Sums:

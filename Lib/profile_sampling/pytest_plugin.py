@@ -2,9 +2,6 @@
 
     pytest -p profile_sampling.pytest_plugin --sampleprof
 
-This file owns the options, the label that samples of a test have, and the
-summary.  It must not know how samples are taken.
-
 Samples of a test, its fixtures included, have the label 'test' with the
 test's node id.  Threads that a test starts are profiled, too, without it.
 Workers of pytest-xdist profile themselves and hand their profiles to the

@@ -1,8 +1,6 @@
 """Tasks of schedulers that are not asyncio's: trio's, and greenlets.
 
-This file owns what these schedulers tell and how it is passed on to
-profile_sampling.Task.  It must not know what a profile makes of it.  It
-imports neither of them: only who uses one has it.
+It imports neither of them: only who uses one has it.
 """
 
 import sys

@@ -1,8 +1,5 @@
 """A program that runs as a child, as if it had been started without us.
 
-This file owns signals and the end of the child.  It must not know what it is
-run for.
-
 The child shares our terminal and process group, as with perf and strace: what
 is typed there, such as Control-C, reaches it by itself.  What a process sends
 to us we send on, since that may have been sent to us alone.  We stop when the

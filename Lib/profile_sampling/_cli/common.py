@@ -1,8 +1,4 @@
-"""What the commands have in common.
-
-This file owns how files are read and written for a command, and what is said
-when that fails.  It must not know the commands.
-"""
+"""What the commands have in common."""
 
 import argparse
 import os

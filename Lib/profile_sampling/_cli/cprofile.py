@@ -1,8 +1,4 @@
-"""The command run: a program under the command line of cProfile.
-
-This file owns what cProfile's options mean here and what is printed.  It must
-not know what is in the file: that is _formats.pstats's.
-"""
+"""The command run: a program under the command line of cProfile."""
 
 import pstats
 import sys

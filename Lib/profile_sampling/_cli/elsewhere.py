@@ -1,8 +1,4 @@
-"""Words that other profilers have for what is called otherwise here.
-
-This file owns what is said of them: one sentence with what there is instead.
-It must not know which words there are.
-"""
+"""Words that other profilers have for what is called otherwise here."""
 
 from profile_sampling._options import MEMORY_MODES, NO_MEMORY
 

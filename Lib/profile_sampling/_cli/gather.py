@@ -1,8 +1,4 @@
-"""The profiles of all processes of a command, as one.
-
-This file owns the directory in which they are left for a while.  It must not
-know how the command is run.
-"""
+"""The profiles of all processes of a command, as one."""
 
 import contextlib
 import os

@@ -1,7 +1,6 @@
 """The command help: the whole reference, for people and for assistants.
 
-This file owns what is said of words that profiles have.  What the options
-are, it asks the commands.
+What the options are, it asks the commands.
 """
 
 import textwrap

@@ -1,7 +1,4 @@
-"""What is kept of a program beside its profile: command, host, revision.
-
-This file owns how these are found.  It must not know where they are kept.
-"""
+"""What is kept of a program beside its profile: command, host, revision."""
 
 import os
 

@@ -1,7 +1,4 @@
-"""The newest profiles of a directory: those of one run.
-
-This file owns which files these are.  It must not know what is done with them.
-"""
+"""The newest profiles of a directory: those of one run."""
 
 import os
 

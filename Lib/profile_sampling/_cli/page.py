@@ -1,8 +1,4 @@
-"""The page of a profile: where it is written, and a browser that shows it.
-
-This file owns when a browser is opened: with a terminal and a display, and not
-over SSH.  It must not know what is in a page.
-"""
+"""The page of a profile: where it is written, and a browser that shows it."""
 
 import os
 import sys

@@ -1,8 +1,4 @@
-"""The program that record, stat and exec run, and how it is asked to profile.
-
-This file owns the command lines of programs.  It must not know how they are
-run, nor what becomes of their profiles.
-"""
+"""The program that record, stat and exec run, and how it is asked to profile."""
 
 import argparse
 import filecmp

@@ -1,8 +1,5 @@
 """A command line without what looks like a secret.
 
-This file owns what looks like one.  It must not know where the command line is
-kept.
-
 No rule finds all secrets.  These hide what has a telling name, in options,
 assignments, headers and addresses, and what is written as well-known services
 write their tokens.

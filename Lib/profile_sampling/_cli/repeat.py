@@ -1,8 +1,4 @@
-"""Several runs of a program: what a comparison needs.
-
-This file owns the names of their files.  It must not know how one is
-recorded.
-"""
+"""Several runs of a program: what a comparison needs."""
 
 import argparse
 import shlex

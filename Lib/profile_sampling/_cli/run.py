@@ -1,8 +1,4 @@
-"""One run of a program as a child, with a profile of all its processes.
-
-This file owns what is done with the profile of a run.  It must not know how
-a child is waited for, nor how profiles are added up.
-"""
+"""One run of a program as a child, with a profile of all its processes."""
 
 import os
 import signal

@@ -1,8 +1,4 @@
-"""Directories of segments, which -X sampleprof=spool= has written.
-
-This file owns the options that say which segments are read, and what is said
-of them.  It must not know what is done with their profiles.
-"""
+"""Directories of segments, which -X sampleprof=spool= has written."""
 
 import os
 import time

@@ -1,7 +1,6 @@
 """The commands stat and exec: what a program used, and its report.
 
-This file owns how the program is run and what is kept of its profile.  What
-is said of it is _formats.summary's.
+What is said of it is _formats.summary's.
 """
 
 import json

@@ -1,8 +1,4 @@
-"""What functions and lines cost.
-
-This file owns the sums over the tree of stacks.  It must not know any file
-format.
-"""
+"""What functions and lines cost."""
 
 from profile_sampling._data import stacks
 from profile_sampling._data.rows import FunctionRow, LineRow, function_rank

@@ -1,8 +1,4 @@
-"""Who held the GIL while others waited for it.
-
-This file owns the sums per waiter and holder.  It must not know any file
-format.
-"""
+"""Who held the GIL while others waited for it."""
 
 from profile_sampling._data import origins
 from profile_sampling._data.rows import GILHolderRow, function_rank

@@ -1,7 +1,4 @@
-"""What each instruction cost, and how the interpreter had specialized it.
-
-This file owns the sums per instruction.  It must not know any file format.
-"""
+"""What each instruction cost, and how the interpreter had specialized it."""
 
 from profile_sampling._data import opcodes
 from profile_sampling._data.rows import (

@@ -1,8 +1,4 @@
-"""What each value of a label cost.
-
-This file owns the sums over label sets.  It must not know where labels come
-from, nor how they are shown.
-"""
+"""What each value of a label cost."""
 
 from profile_sampling._data import checks
 from profile_sampling._data.label_names import key_of, label_of

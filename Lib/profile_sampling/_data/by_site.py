@@ -1,9 +1,4 @@
-"""What each line of the program cost, waiting included.
-
-This file owns the sums per call site: the line of the innermost Python
-function, or of the innermost that is mine, with all that was called there,
-waiting and the collector.  It must not know how they are shown.
-"""
+"""What each line of the program cost, waiting included."""
 
 from profile_sampling._data import by_state, origins
 from profile_sampling._data.confidence import Precision
@@ -114,11 +109,6 @@ class Sites:
         """Return the same rows of some samples alone: those that have a true
         value in *wanted*."""
         return self.places.rows(wanted)
-
-    def rows_about(self, kind, tables, wanted):
-        """Return such rows of another kind of values, of samples of other
-        *tables* of the profile."""
-        return self._places_of(tables.by_value(kind)).rows(wanted)
 
     @property
     def mine(self):

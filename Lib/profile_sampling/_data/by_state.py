@@ -1,8 +1,4 @@
-"""What threads were doing, by any key: running, or waiting for what.
-
-This file owns the sums per key and state.  It must not know what the keys
-stand for.
-"""
+"""What threads were doing, by any key: running, or waiting for what."""
 
 from profile_sampling._data.values import COUNT, STATES
 

@@ -1,8 +1,5 @@
 """What the lives of tasks were spent in, and who held their loop.
 
-This file owns the sums over samples of tasks: per class, per value of a label,
-and per place that others waited for.  It must not know how they are shown.
-
 A task is running while a thread runs one of its steps, whatever that thread
 does; it waits for its loop, or awaits something, while none does.
 """

@@ -1,8 +1,5 @@
 """What threads waited for: a socket, a lock, a child process and so on.
 
-This file owns which functions wait and what for.  It must not know how that
-is shown.
-
 The C function at the leaf says what it waits for.  The functions of Python
 that call it say it better: queue.Queue.get() waits in a lock.  So the
 outermost function that is known to wait counts, of those in a row from the

@@ -1,8 +1,5 @@
 """Who called whom and for how long, of all functions at once.
 
-This file owns the sums over pairs of callers and callees.  It must not know
-how they are shown.
-
 A function, or a call of one by another, can be on a stack more than once, by
 recursion.  Each sum here says what it counts of that, and none counts a sample
 twice.

@@ -1,8 +1,5 @@
 """The stacks of samples as one tree in one order, as columns.
 
-This file owns which places stacks are made of and how they are ordered.  It
-must not know what is made of them.
-
 Equal profiles have equal trees, whatever the order of their rows: a node's
 number follows from the functions above it, not from when it was recorded.
 There may be millions of nodes: columns are packed.

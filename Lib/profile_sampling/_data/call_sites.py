@@ -1,8 +1,5 @@
 """Lines that call a function, or that it calls from: exact calls beside time.
 
-This file owns how the two come to stand in one row.  It must not know how rows
-are shown.
-
 The caller is a line of Python, whatever C code is between.  A function that is
 on a stack more than once is called by the caller of its outermost call, and
 calls what its innermost call does, so that times add up to its time.

@@ -1,8 +1,5 @@
 """Who called a function, and whom it called.
 
-This file owns the sums over the neighbours of a function on stacks.  It must
-not know how rows are shown.
-
 A function that is on a stack more than once, by recursion, counts once for
 it: as called by the caller of its outermost call, and as calling what its
 innermost call does.  So the callers add up to its cumulative values, and so

@@ -1,8 +1,4 @@
-"""What a notebook makes of a profile: cells by their names, and not itself.
-
-This file owns which functions are of cells, and what of stacks and threads is
-the notebook's own.  It must not know any notebook's interface.
-"""
+"""What a notebook makes of a profile: cells by their names, and not itself."""
 
 from profile_sampling._data import match, origins
 from profile_sampling._data.subset import Source

@@ -1,8 +1,4 @@
-"""A profile as columns, for libraries that compute with tables.
-
-This file owns the names of tables and columns.  It must not know such a
-library: a column is a list of texts, numbers, None or tuples of texts.
-"""
+"""A profile as columns, for libraries that compute with tables."""
 
 from profile_sampling._data import (
     by_function, by_gil_holder, by_instruction, by_label, checks)

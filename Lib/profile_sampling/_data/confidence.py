@@ -1,8 +1,5 @@
 """How far the samples of running time may be off.
 
-This file owns the interval of a sum of running time, and when two sums are
-not apart.  It must not know what was added up, nor how it is shown.
-
 Only running time is sampled: what threads waited, and what the collector
 took, is measured from its beginning to its end and has no such error.
 

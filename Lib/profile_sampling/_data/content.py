@@ -1,9 +1,4 @@
-"""Whether two profiles say the same.
-
-This file owns what is compared: the facts about the whole, and the values of
-each stack of a thread in a state with its labels and its holder of the GIL.
-It must not know in which order tables have their rows, which says nothing.
-"""
+"""Whether two profiles say the same."""
 
 from profile_sampling._data.numbering import frame_numbers, number_of
 from profile_sampling._data.schema import LABELS, NODES, THREADS

@@ -1,9 +1,5 @@
 """What counting calls took, taken out of the lines that it was in.
 
-This file owns which samples have it in them, and where it goes: to stacks of
-one frame, COUNTING, so that sums stay as they are.  It must not know how
-counts come about.
-
 A function is counted in the function itself, a call of C code in the line that
 calls it.  Of its own samples each gives the same part of its time: no caller
 is favoured by how often it calls.

@@ -1,9 +1,5 @@
 """Exact calls, beside the samples.
 
-This file owns what a count is of, how counts are added up and subtracted, and
-their sums over functions and lines.  It must not know what samples say: no
-figure here follows from one there.
-
 Counts are of a whole profile: no part of its samples has a part of them.
 """
 

@@ -1,9 +1,5 @@
 """What changed from one profile to another, or from some runs to others.
 
-This file owns which rows of two profiles belong together, what they weigh in
-each run, how far a change may be off, and what gates say.  It must not know
-how that is shown.
-
 Functions are compared by name, since a new version moves them to other lines,
 and another checkout to other files.  So are lines, which count from the head
 of their function.

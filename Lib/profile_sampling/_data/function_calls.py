@@ -1,8 +1,4 @@
-"""Functions with their exact calls beside their time.
-
-This file owns what a call of a function takes.  It must not know how rows are
-shown.
-"""
+"""Functions with their exact calls beside their time."""
 
 from profile_sampling._data import by_function, counts
 from profile_sampling._data.counts import place_key

@@ -1,8 +1,5 @@
 """Histograms of durations, with buckets of about equal relative width.
 
-This file owns which bucket a duration is in and what is known of those in
-one.  It must not know what they are durations of.
-
 Each octave has 2 ** bits buckets, and below 2 ** bits each number has one of
 its own.  So a duration is known to within a share of 2 ** -bits: 12.5 % with
 the core's 3 bits, 3.1 % with our 5.

@@ -1,9 +1,5 @@
 """The tables of the core, made into what Tables takes.
 
-This file owns what the core says beyond what it measures of threads: values
-of tasks, of each sample, and the class of a task in the table of labels.  It
-must not know what tasks come to.
-
 A row of labels that is a task has its class as a fifth item: 1 and a row of
 the task classes, or 0; the sixth says whether the thread only works for it.  A
 class may have no counters.  Here the class is a label of its own, outside of

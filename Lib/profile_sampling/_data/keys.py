@@ -1,8 +1,4 @@
-"""What samples are grouped by: thread, state, task, file, pid or a label.
-
-This file owns the keys that a user may name on the command line, and their
-values in words.  It must not know what is done with the samples.
-"""
+"""What samples are grouped by: thread, state, task, file, pid or a label."""
 
 from profile_sampling._data import by_label, checks
 from profile_sampling._data.label_names import (

@@ -1,8 +1,4 @@
-"""Names of the labels that the profiler itself puts on samples.
-
-This file owns how they are spelt in pprof files, which programs cannot call
-labels of their own.  It must not know what is in them.
-"""
+"""Names of the labels that the profiler itself puts on samples."""
 
 STATE = 'state'
 PROCESS = 'process id'

@@ -1,8 +1,5 @@
 """What is counted of tasks and of requests, exactly, beside the samples.
 
-This file owns these counters and how they are added up.  It must not know
-what samples say.
-
 A class of tasks is the function that they run, the outermost coroutine.
 Counters are of a whole profile: no part of its samples has a part of them.
 """

@@ -1,8 +1,4 @@
-"""What the counters of a session say was lost.
-
-This file owns the names of such counters and what is worth telling of them.
-It must not know where they are shown.
-"""
+"""What the counters of a session say was lost."""
 
 # Ticks at which no signal could reach the thread that was running.  It is no
 # news below this share of all.

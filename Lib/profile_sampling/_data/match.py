@@ -1,8 +1,5 @@
 """What a user may name in a profile, and where that is.
 
-This file owns what names, patterns and keys mean, and the errors about those
-that mean nothing.  It must not know what is done with what it finds.
-
 A pattern is a text or a regular expression
 that is compiled; it is searched for in the name of a function, and in the name of its file.
 Elsewhere a text is a name and has to be equal.  What is found is a bytearray,

@@ -1,8 +1,5 @@
 """What the samples of a profile can be added up by.
 
-This file owns which columns of numbers a viewer is to be given and what they
-are called.  It must not know how they are written.
-
 What the program counted itself by sample() is no number of samples: it is not
 in the totals, and it is a measure of its own here.
 """

@@ -1,8 +1,5 @@
 """One profile of several processes.
 
-This file owns what becomes of the numbers of profiles that are added up.  It
-must not know where the profiles come from.
-
 Weights are measured times, so they can be added whatever the rates were.
 Those of different modes are not: what a sample was taken for differs.
 """

@@ -1,8 +1,5 @@
 """Records with their moments, kept while they come.
 
-This file owns how many are kept, and how a time line is made of them when the
-samples are known that they belong to.  It must not know where they come from.
-
 A record takes 36 bytes.  When there are too many, those of one key in one span
 of time become one.
 """

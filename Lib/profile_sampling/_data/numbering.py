@@ -1,8 +1,4 @@
-"""Numbers for rows of tables that are put together.
-
-This file owns how a row gets its number: by what it says, in the order in
-which rows come.  It must not know what is put together, or why.
-"""
+"""Numbers for rows of tables that are put together."""
 
 
 def number_of(rows, row):

@@ -1,8 +1,4 @@
-"""A profile without what tasks do while no thread runs them.
-
-This file owns which samples are of tasks alone.  It must not know who cannot
-do with them.
-"""
+"""A profile without what tasks do while no thread runs them."""
 
 from profile_sampling._data.values import OF_TASKS, OFF_CLOCKS
 

@@ -1,8 +1,7 @@
 """Queries by the line of the user's own that makes them, and by route.
 
-This file owns how exact counts and the time of samples come to stand in one
-row.  It must not know how rows are shown.  Neither figure follows from the
-other: the time is that of the line for this route, with all that it calls.
+Neither figure follows from the other: the time is that of the line for this
+route, with all that it calls.
 """
 
 from profile_sampling._data import by_label, origins, watched

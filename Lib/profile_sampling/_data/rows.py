@@ -1,8 +1,4 @@
-"""The rows of what a profile adds up to.
-
-This file owns what a row says and how rows compare and print.  It must not
-know how they come about.
-"""
+"""The rows of what a profile adds up to."""
 
 from profile_sampling._data import opcodes
 from profile_sampling._data.values import Value, value_named

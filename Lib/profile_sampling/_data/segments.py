@@ -1,8 +1,5 @@
 """Segments of a profile that never ends: what their files are called.
 
-This file owns what the name of a file says: when the segment began and how
-long it is, of which host and process.  It must not open any.
-
     20261129T030240.000123Z+10000ms-shop-web-0-41.segment.pb.gz
 
 Names sort by when segments began.

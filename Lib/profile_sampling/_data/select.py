@@ -1,8 +1,4 @@
-"""Parts of a profile.
-
-This file owns which samples a part has.  It must not know how names and
-patterns are looked up, nor how tables are copied.
-"""
+"""Parts of a profile."""
 
 from array import array
 

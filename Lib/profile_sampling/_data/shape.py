@@ -1,9 +1,5 @@
 """All samples of a profile, with fewer frames in their stacks.
 
-This file owns which frames are left out: those that are hidden or folded,
-what a function calls that is collapsed, and what is above a root.  It must
-not know how tables are copied.
-
 No sample is left out: what frames weighed themselves goes to their callers.
 """
 

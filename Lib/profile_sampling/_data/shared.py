@@ -1,9 +1,4 @@
-"""How samples share what is known exactly of tasks.
-
-This file owns that arithmetic: what the tasks of a class ran is shared by the
-class's samples, as wall time is, and all loop wait of a thread by the thread's
-samples, as they caused it.  It must not know where samples come from.
-"""
+"""How samples share what is known exactly of tasks."""
 
 from profile_sampling._data.values import (
     DELAY, FUNCTION_KINDS, LOOP_WAIT, OFF_CLOCKS, STATES, TASK, WALL)

@@ -1,8 +1,5 @@
 """Stacks as a tree of nodes: whether it is whole, and its sums.
 
-This file owns what is done for each node of the tables, of which there may be
-millions.  It must not know what is added up, nor by what.
-
 A table of nodes has two columns, the parent of each node, which comes before
 it, and its frame; node 0 is the root and has neither.
 """

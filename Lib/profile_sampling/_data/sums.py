@@ -1,8 +1,4 @@
-"""Sums of the values of samples.
-
-This file owns the addition of columns.  It must not know what they are added
-up by.
-"""
+"""Sums of the values of samples."""
 
 
 def sums_by(tables, keys, n_keys):

@@ -1,9 +1,5 @@
 """The tables of a profile.
 
-This file owns what the C core hands over, checked: how rows refer to each
-other, and the views that everything else reads.  It must not add anything up,
-nor know any file format.
-
 The tables stay in the packed form they arrive in: a profile of a large
 program has 100,000 stacks, and most uses need sums over the stack tree, not
 the stacks.  A stack is a node of that tree; a node's parent is its caller.

@@ -1,9 +1,5 @@
 """When the samples of a profile were taken.
 
-This file owns the records of a time line, as columns, and what a range of
-time has of them.  It must not know where records come from, nor how a file
-keeps them.
-
 A record is part of a sample: it has a moment, which is when the time that it
 weighs ended, and so it lies from its moment back over its wall time.  A range
 that has a part of that has the same part of what it weighs; the count, which

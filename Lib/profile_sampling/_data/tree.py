@@ -1,8 +1,5 @@
 """What called what, as a tree.
 
-This file owns how the stacks of samples become one tree, from their roots or
-from their leaves.  It must not know how a tree is shown.
-
 Stacks may be thousands of frames deep and trees may have a million nodes: no
 function here calls itself, and nodes are made when they are asked for.
 """

@@ -1,9 +1,4 @@
-"""The small values a profile is made of.
-
-This file owns what a function, a frame and a thread are, how they compare
-and print, and how text from a profiled program is made safe to show.  It
-must not know how they are stored or written.
-"""
+"""The small values a profile is made of."""
 
 from profile_sampling._data import opcodes, states
 

@@ -1,7 +1,5 @@
 """Functions that ask a service, a disk or the system: what calls of them are.
 
-This file owns their list.  It must not know how calls are counted.
-
 A line of the list is what a call is, the module and the qualified name.  A
 function that is not there is not counted; of several on one stack the
 outermost counts, so a library and the driver below it may both be listed.

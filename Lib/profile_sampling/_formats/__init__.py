@@ -1,6 +1,5 @@
 """Which formats there are, and which one a file name asks for.
 
-This file owns the lists of formats, also of what only some commands write.
 Each writer is imported only when it is used.
 """
 

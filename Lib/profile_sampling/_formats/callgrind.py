@@ -1,8 +1,7 @@
 """Writer of files for KCachegrind, QCachegrind and callgrind_annotate.
 
-This file owns what a profile is in Callgrind's format.  It must not compute
-who called whom: that is _data's.  The format is defined in the manual of
-Valgrind, chapter "Callgrind Format Specification", version 1.
+The format is defined in the manual of Valgrind, chapter "Callgrind Format
+Specification", version 1.
 
 Each type of values is an event, what the profile is about first, as it is in
 our unit.  Cost lines are lines of source with what they did themselves, and

@@ -1,9 +1,7 @@
 """What changed between profiles: a report, for people and for programs.
 
-This file owns what is said of a difference.  It must not compute it, which is
-_data's business, nor know how a table is laid out.  The fields of the JSON are
-in Doc/library/profile_sampling-json.rst; a change of what is there is a new
-number in SCHEMA.
+The fields of the JSON are in Doc/library/profile_sampling-json.rst; a change
+of what is there is a new number in SCHEMA.
 """
 
 from profile_sampling._data import diff

@@ -1,8 +1,5 @@
 """Writer of collapsed stacks: a line 'root;...;leaf N' per stack.
 
-This file owns the spelling of such lines.  It must not know how weights
-are measured.
-
 N is what the profile is about: whole microseconds on the mode's own clock.
 Counts would be wrong: a second off the GIL is one record.  Values that are no
 times are as they are.  What rounding leaves of one line is

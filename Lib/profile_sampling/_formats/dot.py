@@ -1,8 +1,6 @@
 """Writer of call graphs for Graphviz.
 
-This file owns how functions and calls are drawn.  It must not compute who
-called whom: that is _data's.  The format is the DOT language,
-https://graphviz.org/doc/info/lang.html.
+The format is the DOT language, https://graphviz.org/doc/info/lang.html.
 
 A node is a function with its share of what the profile is about, in all
 threads, and in parentheses that of the function itself; an edge is a call.

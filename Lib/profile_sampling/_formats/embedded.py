@@ -1,9 +1,5 @@
 """A pprof file as a block of data in a page, and other blocks.
 
-This file owns where those are and how they are spelt: in base64, where
-nothing can end the block.  It must not know the rest of the page, nor what is
-in them.
-
 A browser that saves a page writes it anew; the block stays what it is.
 """
 

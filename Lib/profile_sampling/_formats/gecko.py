@@ -1,7 +1,6 @@
 """Writer of processed profiles of the Firefox Profiler, *.gecko.json.
 
-This file owns what a profile is in that format.  It must not compute anything
-but the order of samples.  The format is defined by src/types/profile.ts and
+The format is defined by src/types/profile.ts and
 docs-developer/CHANGELOG-formats.md of
 https://github.com/firefox-devtools/profiler; this is version 60 of it, which
 newer ones of the viewer convert.

@@ -1,8 +1,4 @@
-"""What a report says of the whole: totals, states, and how good it is.
-
-This file owns these facts and their lines.  It must not know the tables of a
-report.
-"""
+"""What a report says of the whole: totals, states, and how good it is."""
 
 from profile_sampling._data import by_task
 from profile_sampling._data.counts import ALL

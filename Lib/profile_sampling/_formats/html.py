@@ -1,8 +1,5 @@
 """A page as one file: the shell, and blocks with what it shows.
 
-This file owns which blocks there are and what may run.  It must not know what
-is in a document, nor how it is shown.
-
 The first block is the profile as a pprof file, which Profile.load() reads and
 the page does not.  The policy lets the one script and the one style be used
 that are in the page, by their digests, and nothing be fetched.

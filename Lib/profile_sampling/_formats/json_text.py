@@ -1,7 +1,5 @@
 """Values as JSON text.
 
-This file owns how JSON is written.  It must not know what is written.
-
 The text is ASCII and has no spaces.  What is large comes as text already, so
 that there need not be an object for each number in it.
 """

@@ -1,8 +1,5 @@
 """A profile as the output of a notebook's cell.
 
-This file owns how a page gets into a notebook: as the text of a frame, which
-may run the page's scripts and nothing else.  It must not know the page.
-
 A notebook keeps its outputs, and servers hold back what is sent too fast, by
 default a megabyte in a second: beyond that there is the report as text.
 

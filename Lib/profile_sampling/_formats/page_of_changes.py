@@ -1,9 +1,4 @@
-"""Writer of a page that compares profiles.
-
-This file owns what such a page has beside that of one profile: the sums of
-both sides, and what is said of how they differ.  It must not compute anything:
-that is _data's.
-"""
+"""Writer of a page that compares profiles."""
 
 from profile_sampling._data.merge import Merger
 from profile_sampling._data.tables import Tables

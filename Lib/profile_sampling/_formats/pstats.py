@@ -1,12 +1,10 @@
 """Writer of files for pstats, and for what reads its files: SnakeViz,
 gprof2dot.
 
-This file owns what a profile is in the format of cProfile.  It must not
-compute who called whom: that is _data's.  The format is what
-pstats.Stats.load_stats() takes: a marshalled dict of
-(file, line, name): (primitive calls, calls, own time, time, callers), where
-callers is a dict of the same without callers.  cProfile's own documentation
-says no more; Lib/pstats.py is the definition.
+The format is what pstats.Stats.load_stats() takes: a marshalled dict of (file,
+line, name): (primitive calls, calls, own time, time, callers), where callers
+is a dict of the same without callers.  cProfile's own documentation says no
+more; Lib/pstats.py is the definition.
 
 Times are those of what the profile is about, in seconds; values that are no
 times are as they are, and what counting calls took is left out.  What is on a stack more than once, by recursion, counts

@@ -1,8 +1,7 @@
 """A report for other programs: JSON, TSV and Markdown.
 
-This file owns how tables are written in these.  It must not know what a
-table is about.  Doc/library/profile_sampling-report.rst is the schema of the
-JSON; a change of what is there is a new number in SCHEMA.
+Doc/library/profile_sampling-report.rst is the schema of the JSON; a change of
+what is there is a new number in SCHEMA.
 """
 
 from profile_sampling._data.values import STATES, printable

@@ -1,8 +1,4 @@
-"""The table by call site, and columns that other tables share with it.
-
-This file owns what is said of a row of times: its share, states and margin.
-It must not know how a table is laid out.
-"""
+"""The table by call site, and columns that other tables share with it."""
 
 from profile_sampling._data import by_imports, confidence, states
 from profile_sampling._data.by_site import (

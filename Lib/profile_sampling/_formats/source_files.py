@@ -1,8 +1,5 @@
 """The text of files that profiles name, whatever these names are.
 
-This file owns what may be opened, and how: regular files and members of zip
-files, each below a size.  It must not know what is in them.
-
 A name may come from a file that a stranger wrote.  Opening a FIFO would wait
 for a writer, some devices act when they are opened, and others never end.
 """

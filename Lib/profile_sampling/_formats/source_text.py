@@ -1,8 +1,5 @@
 """The source of functions, as far as it is there and the one that ran.
 
-This file owns which lines of a file are a function's, and what is said where
-they may be others.  It must not know how they are shown.
-
 A profile that was read from a file may name any file.  Of such a profile,
 source is shown only of a file that is Python and defines the function in the
 line that the profile names.

@@ -1,8 +1,5 @@
 """The sources of a profile's functions, for a page that shows them.
 
-This file owns which sources a page has and how they are put down there, as
-JSON.  It must not know the page.
-
 Only of functions on the stacks of samples, of long ones what is near to lines
 of them, and the most expensive first, until there are _MOST_BYTES: a page is
 to be mailed.  With them go the names of generic instructions for specialized

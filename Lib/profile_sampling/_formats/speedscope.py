@@ -1,9 +1,7 @@
 """Writer of speedscope's own files, *.speedscope.json.
 
-This file owns what a profile is in speedscope's file format.  It must not
-compute anything but the order of stacks.  The format is defined by
-https://www.speedscope.app/file-format-schema.json, which the npm package
-speedscope has as well (file-format-schema.json).
+The format is defined by https://www.speedscope.app/file-format-schema.json,
+which the npm package speedscope has as well (file-format-schema.json).
 
 A file has a list of profiles, of which the viewer shows one at a time: here
 one of all threads for each type of values, what the profile is about first,

@@ -1,7 +1,4 @@
-"""What a program used, in a few lines.
-
-This file owns what `stat` says.  It must not know how the program was run.
-"""
+"""What a program used, in a few lines."""
 
 from profile_sampling._data import by_instruction
 from profile_sampling._data.losses import (

@@ -1,6 +1,5 @@
 """Writer of flame graphs: one SVG image that needs nothing else.
 
-This file owns how a tree of stacks is drawn.  It must not compute the tree.
 The format is SVG 1.1, https://www.w3.org/TR/SVG11/.
 
 A row is a depth of stacks, the roots on top; a frame is as wide as its share

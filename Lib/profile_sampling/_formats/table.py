@@ -1,9 +1,4 @@
-"""Tables of a report, and how they are laid out as text.
-
-This file owns what a column is, widths and colours.  It must not know what a
-table is about: rows are numbers and texts, which other formats write as they
-are.
-"""
+"""Tables of a report, and how they are laid out as text."""
 
 from profile_sampling._data import states
 from profile_sampling._data.values import printable

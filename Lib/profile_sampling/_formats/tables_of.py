@@ -1,8 +1,4 @@
-"""Tables that are asked for: by function, by label, and more.
-
-This file owns what is in them.  It must not know how a table is laid out or
-which options ask for it.
-"""
+"""Tables that are asked for: by function, by label, and more."""
 
 from profile_sampling._data import by_function, by_state, keys
 from profile_sampling._data.values import IDLE

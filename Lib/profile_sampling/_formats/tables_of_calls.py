@@ -1,7 +1,4 @@
-"""Tables of who called whom.
-
-This file owns what is in them.  It must not know how a table is laid out.
-"""
+"""Tables of who called whom."""
 
 from profile_sampling._data import calls, match
 from profile_sampling._data.tree import call_tree

@@ -1,7 +1,4 @@
-"""Tables of instructions, of source and of counters.
-
-This file owns what is in them.  It must not know how a table is laid out.
-"""
+"""Tables of instructions, of source and of counters."""
 
 from profile_sampling._data import by_function, by_instruction, match
 from profile_sampling._data.counts import place_key

@@ -1,7 +1,6 @@
 """Tables of exact calls, beside the time of samples.
 
-This file owns what is in them.  It must not know how a table is laid out.  A
-cell of calls is empty where they were not counted, and never 0.
+A cell of calls is empty where they were not counted, and never 0.
 """
 
 from profile_sampling._data import (

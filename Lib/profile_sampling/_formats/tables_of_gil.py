@@ -1,7 +1,4 @@
-"""Tables of who waited for the GIL while who had it.
-
-This file owns what is in them.  It must not know how a table is laid out.
-"""
+"""Tables of who waited for the GIL while who had it."""
 
 import re
 

@@ -1,7 +1,4 @@
-"""Tables of tasks: what their lives were spent in, and who held their loop.
-
-This file owns what is in them.  It must not know how a table is laid out.
-"""
+"""Tables of tasks: what their lives were spent in, and who held their loop."""
 
 from profile_sampling._data import by_await, by_task, by_wait, culprits
 from profile_sampling._data.label_names import without_mark

@@ -1,7 +1,5 @@
 """The text report: what a profile says at first sight.
 
-This file owns what is in it.  It must not compute what a profile means, which
-is _data's, nor know of other tables that can be asked for (tables_of.py).
 It also runs when the interpreter ends, and so imports nothing else then.
 """
 

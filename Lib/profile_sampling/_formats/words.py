@@ -1,7 +1,4 @@
-"""How values, names and places are written for people.
-
-This file owns their spelling.  It must not know which report they are in.
-"""
+"""How values, names and places are written for people."""
 
 import time
 import unicodedata

@@ -1,9 +1,8 @@
 """The end of a session that the command line started.
 
-This file owns the file that `python -X sampleprof` leaves and the line it
-prints.  It is imported before the program runs, and so it must import little;
-it writes while the interpreter ends, and then it must import nothing, trust
-nothing the program may have changed, and never raise.
+It is imported before the program runs, and so it must import little; it writes
+while the interpreter ends, and then it must import nothing, trust nothing the
+program may have changed, and never raise.
 """
 
 import errno

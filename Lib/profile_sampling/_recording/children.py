@@ -1,7 +1,4 @@
-"""What the profile of one process leaves out: its children.
-
-This file owns what is said of them.  It must not know where it is said.
-"""
+"""What the profile of one process leaves out: its children."""
 
 import resource
 

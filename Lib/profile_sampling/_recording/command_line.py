@@ -1,9 +1,5 @@
 """What -X sampleprof and PYTHONSAMPLEPROF ask for.
 
-This file owns their text, whose file the profile is, and what processes that
-the program starts learn of it.  It must not know how a profile is written
-(at_exit.py) or a session is begun (the core).
-
 A program of which out= has no {pid} may start others with the same text.  The
 outermost of them writes the file; the others find its number and the time of
 its start in the environment, and the file.  What the first process says of

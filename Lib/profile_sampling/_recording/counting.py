@@ -1,8 +1,4 @@
-"""Exact calls of a session or a block.
-
-This file owns from when to when they are counted.  It must not know how, nor
-what becomes of them.
-"""
+"""Exact calls of a session or a block."""
 
 import os
 

@@ -1,7 +1,4 @@
-"""A file that is to be opened where the program has taken all descriptors.
-
-This file owns how there is one.  It must not know what the file is.
-"""
+"""A file that is to be opened where the program has taken all descriptors."""
 
 import errno
 import os

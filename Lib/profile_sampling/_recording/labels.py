@@ -1,8 +1,4 @@
-"""What samples belong to, in the program's own words.
-
-This file owns how labels are put on and taken off.  It must not know how
-they get onto samples: the core reads the context variable that holds them.
-"""
+"""What samples belong to, in the program's own words."""
 
 import _contextvars
 

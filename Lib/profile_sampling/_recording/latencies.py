@@ -1,8 +1,5 @@
 """How long requests took, kept while they end.
 
-This file owns who collects, and the bounds of what is kept.  It must not know
-what a request is, nor how a profile is begun.
-
 A handler of signals may end a request while another one is being counted, in
 the same thread: so a request is put into a queue, which is one step, and counted
 by who does not disturb anybody.

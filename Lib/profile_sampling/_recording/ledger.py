@@ -1,9 +1,8 @@
 """What became of the profiles of processes that belong together.
 
-This file owns the ledger: a file without a name that the first process has
-open.  The processes that it starts, and those that they start, write a line to
-it when they begin to be profiled and one when their profile is written.  It
-must not know who asks for that.
+The ledger is a file without a name that the first process has open.  The
+processes that it starts, and those that they start, write a line to it when
+they begin to be profiled and one when their profile is written.
 
 The lines of a process that cannot reach the ledger, since it is another
 user's or there is no /proc, are missing in it.

@@ -1,8 +1,5 @@
 """The end of the command line's session, while its program goes on.
 
-This file owns the thread that waits for it.  It must not know what becomes of
-the profile.
-
 The thread is none of threading's, so that a program which counts its threads
 counts as many as without it.  It is not sampled, and no signal handler ever
 runs on it.

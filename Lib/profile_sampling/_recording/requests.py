@@ -1,8 +1,4 @@
-"""Requests and jobs of the program: labels, and how long they took.
-
-This file owns when a request begins and ends, and which task it is in.  It
-must not know how durations are kept.
-"""
+"""Requests and jobs of the program: labels, and how long they took."""
 
 import _thread
 import sys

@@ -1,8 +1,4 @@
-"""Starting and ending sessions.
-
-This file owns the session of the process, and profiles of a block or a
-function.  It must not know what a profile holds.
-"""
+"""Starting and ending sessions."""
 
 from profile_sampling import _core
 from profile_sampling._options import checked, checked_calls, with_hints

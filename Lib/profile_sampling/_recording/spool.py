@@ -1,9 +1,5 @@
 """A profile that never ends, in segments: a file each in one directory.
 
-This file owns when a segment ends, and which files are removed for others.
-It must not know how a file is written (at_exit.py) or what it is called
-(_data/segments.py).
-
 Each segment begins where the one before ends, so together they are all that
 was sampled.  One thread of ours takes and writes them, which is not sampled
 and runs none of the program's handlers of signals; what is left is written

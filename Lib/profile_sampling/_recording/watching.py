@@ -1,8 +1,4 @@
-"""Functions whose calls are counted as queries, found as they are imported.
-
-This file owns when they are looked for.  It must not know how calls are
-counted.
-"""
+"""Functions whose calls are counted as queries, found as they are imported."""
 
 import sys
 from types import FunctionType

@@ -1,7 +1,6 @@
 """profile(), region() and label() as decorators.
 
-This file owns how blocks, or labels, go with the kinds of functions.  It
-is apart because inspect and functools are dear to import.
+It is apart because inspect and functools are dear to import.
 """
 
 import _thread

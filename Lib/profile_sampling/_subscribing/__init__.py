@@ -1,5 +1,1 @@
-"""Samples on their way to a callback of the program.
-
-This package owns subscriptions and their batches.  It must not know of
-sessions.
-"""
+"""Samples on their way to a callback of the program."""

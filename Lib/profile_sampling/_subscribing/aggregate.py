@@ -1,8 +1,7 @@
 """The reference aggregator: a profile made of nothing but a subscription.
 
-This file owns how batches become the tables of a Profile, with no more than
-any other subscriber gets.  The core's own table does the same faster; a test
-holds them to the same result.
+The core's own table does the same faster; a test holds them to the same
+result.
 """
 
 import _thread

@@ -1,9 +1,4 @@
-"""A batch, as a subscriber gets it.
-
-This file owns the meaning of what the core hands over, for those who want
-samples as objects: one for each sample that differs, or for each moment.  It
-must not know how batches are delivered.
-"""
+"""A batch, as a subscriber gets it."""
 
 from profile_sampling._data.lives import of_core
 from profile_sampling._data.tables import FRAME_COLUMNS, NODE_COLUMNS

@@ -1,8 +1,5 @@
 """The thread that delivers batches, one per interpreter.
 
-This file owns when a batch is delivered, and the end of all subscriptions.
-It must not know what is in a batch.
-
 The thread lives while there are subscriptions.  It is none of threading's,
 so that a program which counts its threads counts as many as without it.  No
 signal handler ever runs on it.

@@ -1,9 +1,4 @@
-"""Subscribing to samples.
-
-This file owns the life of a subscription and the calls of its callback.
-Which thread delivers batches, and when, is the business of delivery; what is
-in them, of batch.
-"""
+"""Subscriptions: how one begins and ends, and the calls of its callback."""
 
 import _interpreters
 import os

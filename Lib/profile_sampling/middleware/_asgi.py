@@ -1,7 +1,4 @@
-"""Labels for ASGI applications.
-
-This file owns when the label of a request is on.
-"""
+"""Labels for ASGI applications."""
 
 from profile_sampling.middleware._requests import Middleware, known
 

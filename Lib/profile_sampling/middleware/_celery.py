@@ -1,7 +1,4 @@
-"""Labels for the tasks of Celery.
-
-This file owns when the label of a task is on.
-"""
+"""Labels for the tasks of Celery."""
 
 from profile_sampling._recording import labels
 from profile_sampling._recording.requests import request

@@ -1,8 +1,4 @@
-"""The label of a request.
-
-This file owns what its text is, whatever the protocol.  It must not know how
-a framework names its routes, which is the business of _routes.
-"""
+"""The label of a request."""
 
 from profile_sampling import _clock
 from profile_sampling._recording import labels

@@ -1,8 +1,5 @@
 """Route templates of web frameworks.
 
-This file owns how a framework is asked for the route of a request, before
-the application is called.  It must not know what becomes of the answer.
-
 Each function here returns one that takes a WSGI environ or an ASGI scope and
 returns the template, or None.  Frameworks are imported only in there: who
 has such an application has imported its framework.

@@ -1,7 +1,4 @@
-"""Labels for WSGI applications.
-
-This file owns when the label of a request is on.
-"""
+"""Labels for WSGI applications."""
 
 from profile_sampling.middleware._requests import Middleware, known
 

@@ -1,8 +1,4 @@
-"""Exact calls and queries, for a page.
-
-This file owns which of them are in the document of a page.  It must not count
-or sum up time.
-"""
+"""Exact calls and queries, for a page."""
 
 from profile_sampling._data import by_site, counts, queries, watched
 from profile_sampling._data.counts import place_key

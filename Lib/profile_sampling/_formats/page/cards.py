@@ -1,8 +1,5 @@
 """The cards of a page: what stands out, each with its cost.
 
-This file owns what a card says.  It must not know the rules of findings, nor
-how a card looks.
-
 Names are between backquotes.
 """
 

@@ -1,8 +1,4 @@
-"""The columns of a page's document: what there is for each sample and node.
-
-This file owns what is in them and how they are packed.  It must not know the
-facts beside them, nor how they are shown.
-"""
+"""The columns of a page's document: what there is for each sample and node."""
 
 import sys
 from array import array

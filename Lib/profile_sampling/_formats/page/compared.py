@@ -1,8 +1,4 @@
-"""What changed, for a page that compares two profiles.
-
-This file owns which facts of a Difference are in the document of a page.  It
-must not compute any.
-"""
+"""What changed, for a page that compares two profiles."""
 
 from profile_sampling._data.by_site import NO_LINES
 from profile_sampling._data.diff import LINE

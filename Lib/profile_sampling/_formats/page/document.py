@@ -1,8 +1,5 @@
 """The document of a page: all that its script draws, as JSON and columns.
 
-This file owns which facts there are and how they lie in bytes.  It must not
-know how they are shown.
-
 It is compressed by gzip: the length of the JSON in four bytes, the JSON,
 padded with spaces until what follows it is at a multiple of eight, and the
 columns, each at a multiple of eight after that; all little endian.

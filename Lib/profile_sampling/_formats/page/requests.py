@@ -1,8 +1,4 @@
-"""How long the requests of a profile took, for a page.
-
-This file owns which requests are shown and in which form.  It must not know
-how they were counted.
-"""
+"""How long the requests of a profile took, for a page."""
 
 from profile_sampling._data import by_await, by_task
 from profile_sampling._data.histogram import bounds

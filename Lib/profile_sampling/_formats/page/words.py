@@ -1,7 +1,5 @@
 """What the head of a page says: the program, when it ran, and how good the
 profile is.
-
-This file owns these texts.  It must not know where they are shown.
 """
 
 import time

@@ -1,8 +1,4 @@
-"""pprof files: what their writer and their reader agree on.
-
-This package owns the meaning of pprof's fields here.  It must not know how
-sums over samples are made.
-"""
+"""pprof files: what their writer and their reader agree on."""
 
 from profile_sampling._data.values import STATES, Process
 

@@ -1,7 +1,4 @@
-"""What reading a file may cost.
-
-This file owns the account of memory that reading takes.
-"""
+"""What reading a file may cost."""
 
 
 class Budget:

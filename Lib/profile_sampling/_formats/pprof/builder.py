@@ -1,7 +1,6 @@
 """Parts of a pprof message put together as tables.
 
-This file owns how locations become frames and nodes.  The parts come from a
-file: what they refer to may not exist.
+The parts come from a file: what they refer to may not exist.
 """
 
 import re

@@ -1,8 +1,5 @@
 """The exact calls of a profile in its pprof file.
 
-This file owns how they are put into a hidden comment, and what of a comment is
-damage.  It must not know what they are for.
-
 A comment they are, and no values of samples, because viewers would add them to
 those of whole stacks.  The text is
 

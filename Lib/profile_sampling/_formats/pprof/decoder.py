@@ -1,8 +1,7 @@
 """Decoder of pprof messages, ours and other tools', trusted or not.
 
-This file owns what a pprof profile means to us.  Input may be hostile:
-everything wrong is a ValueError that names the fault, and memory is bounded
-(see Budget).
+Input may be hostile: everything wrong is a ValueError that names the fault,
+and memory is bounded (see Budget).
 """
 
 from operator import add

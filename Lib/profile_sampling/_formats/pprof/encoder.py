@@ -1,9 +1,8 @@
 """Encoder of pprof messages.
 
-This file owns which rows of the tables are one Sample or one Location of a
-file, and the labels of samples.  What the fields mean, and what is in the
-header, is in writer.py.  It is imported before the program runs, and it works
-while the interpreter ends: it imports little.
+What the fields mean, and what is in the header, is in writer.py.  It is
+imported before the program runs, and it works while the interpreter ends: it
+imports little.
 """
 
 from profile_sampling._data import label_names, opcodes

@@ -1,8 +1,4 @@
-"""The functions of a pprof file, and how names become functions again.
-
-This file owns what the names and places of a file's functions mean.  It must
-not know how they are encoded.
-"""
+"""The functions of a pprof file, and how names become functions again."""
 
 from bisect import bisect
 

@@ -1,8 +1,5 @@
 """What the labels of a pprof file's samples say.
 
-This file owns the meaning of labels, ours and other tools'.  It must not know
-how they are encoded.
-
 Several values of one label in a sample become one, with commas between.
 
 The instructions of our files are named, because their numbers differ between

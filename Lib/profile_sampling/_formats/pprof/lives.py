@@ -1,8 +1,5 @@
 """The counters of tasks and requests of a profile in its pprof file.
 
-This file owns how they are put into a hidden comment, and when what a comment
-says is not of these samples any more.  It must not know what they are for.
-
 The text is
 
     # tasks 1 TOTAL SIZE KIND DATA

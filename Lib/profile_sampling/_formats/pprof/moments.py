@@ -1,8 +1,5 @@
 """The time line of a profile in its pprof file.
 
-This file owns how records are put into a hidden comment, and what is made of
-a comment that does not fit.  It must not know what a range of time is.
-
 A comment it is because samples are to stay what they are: one for each stack,
 of which every reader makes the same sums, as fast as before, whether the file
 has a time line or not.  The text is

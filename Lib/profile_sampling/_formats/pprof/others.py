@@ -1,8 +1,4 @@
-"""What a file is that is no pprof file, as far as that is plain.
-
-This file owns how other files are recognized, by their first bytes and their
-names, and what is said of them.  It must not read files.
-"""
+"""What a file is that is no pprof file, as far as that is plain."""
 
 from profile_sampling import _formats
 

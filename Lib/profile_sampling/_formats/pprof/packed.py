@@ -1,8 +1,4 @@
-"""Data in a hidden comment of a pprof file: compressed, and as text.
-
-This file owns how bytes become a text and back, within bounds.  It must not
-know what they are of.
-"""
+"""Data in a hidden comment of a pprof file: compressed, and as text."""
 
 import binascii
 

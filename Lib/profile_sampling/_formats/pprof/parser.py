@@ -1,9 +1,4 @@
-"""Parser of pprof messages.
-
-This file owns what a message says, part by part, and what keeping that costs.
-It must not know what the parts mean to each other: most refer to strings or
-places that may come later.
-"""
+"""Parser of pprof messages."""
 
 from array import array
 

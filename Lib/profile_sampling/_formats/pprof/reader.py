@@ -1,9 +1,4 @@
-"""Reader of pprof files.
-
-This file owns how a file becomes an encoded message, compressed or not, alone
-or in a page, and what is said of a file that cannot be read.  It must not know
-what the message means.
-"""
+"""Reader of pprof files."""
 
 import io
 import os

@@ -1,8 +1,5 @@
 """Which values of a pprof file are which of ours.
 
-This file owns the names and units that tools give to types of values.  It
-must not know how a file is read.
-
 A file of ours has the types that the profile had.  In another tool's file,
 what is known to be samples, CPU or wall-clock time gets our kind and unit, and
 all else remains what it is.  With one of the two clocks it gets all three

@@ -1,7 +1,7 @@
 """Protocol buffers: numbers and fields, written and read.
 
-This file owns the encoding.  It must not know what any field means.  What is
-read may be hostile: everything wrong is a ValueError that names the fault.
+What is read may be hostile: everything wrong is a ValueError that names the
+fault.
 """
 
 VARINT, FIXED_64, BYTES, FIXED_32 = 0, 1, 2, 5

@@ -1,9 +1,5 @@
 """Writer of pprof files: gzipped protocol buffers.
 
-This file owns what a pprof profile says of its whole, and the file around the
-message; encoder.py owns samples, stacks and labels.  It must not read anything
-but the tables of a profile.
-
 Sample types are the profile's types of values, what it is about last and named
 as the default: readers that know no default take the last.  A frame is a
 Location of one Line.  system_name stays empty, because pprof takes names such
