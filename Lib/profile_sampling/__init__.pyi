@@ -489,7 +489,6 @@ class Profile:
     def merge(cls, *profiles: Profile,
               max_bytes: int | None = None) -> Self: ...
     def save(self, path: _Path | BinaryIO, format: str | None = None, *,
-             annotate: bool = False, min_share: float | None = None,
              source: bool | str | Sequence[str] = True,
              idle: bool = False) -> None: ...
     def report(self, file: TextIO | IO[str] | None = None, *,

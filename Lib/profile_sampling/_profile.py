@@ -166,8 +166,7 @@ class Profile(Sums):
         """The Timeline, which sample was when; None: it was not recorded."""
         return self._tables.timeline
 
-    def save(self, path, format=None, *, annotate=False, min_share=None,
-             source=True, idle=False):
+    def save(self, path, format=None, *, source=True, idle=False):
         """Write the profile to a file, whole or not at all.
 
         *path* may also be a binary file object, or the system's name of an
@@ -177,11 +176,7 @@ class Profile(Sums):
         'gecko-gz', 'pstats', 'callgrind', 'dot', 'svg', 'html' or
         'profile-json';
         without it the extension of *path* decides, and what is open gets
-        'pprof'.  With *annotate*, names in collapsed stacks end in
-        flamegraph.pl's mark of their kind: '_[k]' for C functions, '_[i]'
-        for operators, '_[j]' for pseudo functions.  Of call graphs (dot),
-        functions with less than *min_share* of the total are left out, 0.005
-        by default, and calls with less than a fifth of that.  A page has the
+        'pprof'.  A page has the
         text of the profile's functions in it, as it is now, unless *source*
         is false; of a profile that was loaded, only from where this program
         imports modules, or from *source* if that is a directory or a list of
@@ -204,8 +199,7 @@ class Profile(Sums):
         format = _formats.choose(path, format)
         data = _formats.encode(
             self._tables, format, **_formats.options_of(
-                format, annotate=annotate, min_share=min_share,
-                source=source, idle=idle))
+                format, source=source, idle=idle))
         if is_file:
             _files.write_to(path, data)
         else:

@@ -6,7 +6,7 @@ import sys
 
 from profile_sampling import _core
 from profile_sampling._cli import (
-    diff, elsewhere, help, listing, merge, report)
+    diff, elsewhere, listing, merge, report)
 from profile_sampling._cli.common import (
     DASHES, PROG, Failure, say, write_text)
 from profile_sampling._data.values import did_you_mean, printable
@@ -80,7 +80,7 @@ def main(arguments=None):
     except ImportError as exc:
         say(exc)
         return 1
-    for command in *recording, report, diff, merge, listing, help:
+    for command in *recording, report, diff, merge, listing:
         command.add(commands)
     if arguments[:1] and arguments[0] in _WITH_DASHES:
         arguments = [DASHES if argument == '--' else argument

@@ -42,13 +42,6 @@ _OF_LINES = {'mine': '--mine', 'all': '--all'}
 _LISTINGS = 3
 
 
-def _percent(text):
-    number = float(text)
-    if not 0 <= number <= 100:
-        raise ValueError
-    return number / 100
-
-
 def _condition(text):
     key, equals, pattern = text.partition('=')
     if not key or not equals:
@@ -67,7 +60,6 @@ def _seconds(text):
 
 
 _seconds.__name__ = 'number of seconds'
-_percent.__name__ = 'percentage'
 _condition.__name__ = 'KEY=PATTERN'
 
 
@@ -101,12 +93,6 @@ def add(commands):
     add_source(parser)
     add_max_bytes(parser)
     spooled.add(parser, has_range=True)
-    parser.add_argument('--annotate', action='store_true',
-                        help="mark what is not Python in collapsed stacks, "
-                             "as flamegraph.pl's --color=java understands")
-    parser.add_argument('--min-share', metavar='PERCENT', type=_percent,
-                        help='of call graphs (dot), leave out functions with '
-                             'less than this (default: 0.5)')
     _add_tables(parser.add_argument_group(
         'tables', 'What to show instead of the lines by what they cost.  '
         'Several may be given.  NAME is a regular expression for names of '
@@ -202,8 +188,7 @@ def _run(options):
     format = choose_format(options, 'text', _KNOWN)
     is_report = format == 'text' or format in _formats.REPORTS
     try:
-        arguments = _formats.options_of(
-            format, annotate=options.annotate, min_share=options.min_share)
+        arguments = {}
         if format == 'html':
             arguments |= source_options(options) | _whose(options)
     except ValueError as exc:
@@ -243,11 +228,6 @@ def _say_idle(tables):
 def _page(options):
     if options.format not in (None, 'html'):
         raise Failure(f'a page is not {options.format}', 2)
-    try:
-        _formats.options_of('html', annotate=options.annotate,
-                            min_share=options.min_share)
-    except ValueError as exc:
-        raise Failure(str(exc), 2) from None
     _refuse_options(options, 'html')
     if options.files == ['-']:
         # Known before it is read.

@@ -91,28 +91,16 @@ def extension(format):
     return FORMATS[format][0]
 
 
-def options_of(format, *, annotate=False, min_share=None, source=True,
-               idle=False):
+def options_of(format, *, source=True, idle=False):
     """Return the options of encode() as a dict.
 
-    *annotate* marks the kinds of frames in collapsed stacks; *min_share*
-    leaves out what is small in dot; *source* is whether a page has the text of
+    *source* is whether a page has the text of
     functions, or a directory or several that it may be from; with *idle*,
     threads that had nothing to do are in files that leave them out.
 
     Raise ValueError for one that the format does not have.
     """
     options = {}
-    if annotate:
-        if format != 'collapsed':
-            raise ValueError('only collapsed stacks can be annotated, not '
-                             f'{format}')
-        options['annotate'] = True
-    if min_share is not None:
-        if format != 'dot':
-            raise ValueError('only dot leaves out what has less than a '
-                             f'share, not {format}')
-        options['min_share'] = min_share
     if source is not True:
         if format != 'html':
             raise ValueError(f'only pages have sources, not {format}')

@@ -12,11 +12,6 @@ a space, control characters and whatever cannot be shown or encoded become
 backslash escapes; a '{' in front becomes '(', because some readers take it
 for JSON; a space before digits at the end becomes '_', because some readers
 take them for a second weight; an empty name becomes '[no name]'.
-
-On request a frame ends in a mark of its kind.  The marks are those that
-flamegraph.pl --color=java has colours for: '_[k]' (there the kernel) for what
-is below Python code, C functions; '_[i]' (inlined) for operators, which are
-part of the Python code around them; '_[j]' for pseudo functions.
 """
 
 from profile_sampling._data.values import NO_FRAMES, printable
@@ -24,7 +19,6 @@ from profile_sampling._data.values import NO_FRAMES, printable
 # How much of a unit is 1 in the file.
 _PER_UNIT = {'nanoseconds': 1000}
 _NUMBER = '0123456789.'
-_MARKS = {'python': '', 'C': '_[k]', 'operator': '_[i]', 'pseudo': '_[j]'}
 
 
 def encode(tables, **options):
@@ -32,12 +26,9 @@ def encode(tables, **options):
     return render(tables, **options).encode()
 
 
-def render(tables, *, threads=False, annotate=False):
-    """Return the lines, sorted; with *threads* a thread is the root, and
-    with *annotate* names end in a mark of their kind."""
-    marks = _MARKS if annotate else dict.fromkeys(_MARKS, '')
-    names = [frame_text(function.name) + marks[function.kind]
-             for function in tables.functions]
+def render(tables, *, threads=False):
+    """Return the lines, sorted; with *threads* a thread is the root."""
+    names = [frame_text(function.name) for function in tables.functions]
     frames = [names[function] for function, *_ in tables.frame_tuples()]
     nodes = tables.nodes_view()
     parents = nodes[0::2].tolist()
@@ -51,7 +42,7 @@ def render(tables, *, threads=False, annotate=False):
             stack.append(frames[frame_of_node[node]])
             node = parents[node]
         if not stack:
-            stack.append(NO_FRAMES + marks['pseudo'])
+            stack.append(NO_FRAMES)
         if threads:
             stack.append(_thread_text(tables.threads[thread]))
         stack.reverse()

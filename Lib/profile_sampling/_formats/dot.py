@@ -14,7 +14,6 @@ columns and instructions, threads, states but for pseudo-frames, labels, tasks,
 who held the GIL and counters.
 """
 
-from profile_sampling._data import checks
 from profile_sampling._data.call_graph import CallGraph
 from profile_sampling._data.call_paths import ROOT, CallPaths
 from profile_sampling._data.measures import own_measure
@@ -31,11 +30,7 @@ _HOT, _COLD = (0xf0, 0x93, 0x2b), (0xff, 0xf8, 0xec)
 
 
 def encode(tables, *, min_share=MIN_SHARE):
-    """Return the bytes of the graph of a profile.
-
-    Raise ValueError if *min_share* is no share.
-    """
-    checks.share('min_share', min_share)
+    """Return the bytes of the graph of a profile."""
     return '\n'.join([
         'digraph profile {',
         '  node [shape=box, style=filled, fontname="monospace", '

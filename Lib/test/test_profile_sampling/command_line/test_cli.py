@@ -194,8 +194,6 @@ class ReportTest(CommandLineTest):
         for arguments, begin in (
                 ([], b'p.pb.gz\nWall profile'),
                 (['--format', 'collapsed'], b'[lost] 1000\n'),
-                (['--format', 'collapsed', '--annotate'],
-                 b'[lost]_[j] 1000\n'),
                 (['--format', 'pprof'], self.read('p.pb.gz')),
                 (['-o', '/dev/stdout', '--format', 'pprof'],
                  self.read('p.pb.gz'))):
@@ -244,7 +242,6 @@ class ReportTest(CommandLineTest):
         self.assertEqual(status, 0, err)
         self.assertFails(1, '<stdin>: is empty', 'report', '-',
                          stdin=subprocess.DEVNULL)
-        self.assertFails(2, 'only collapsed', 'report', '-', '--annotate')
 
     def test_what_is_refused(self):
         with open(os.path.join(self.directory, 'bad'), 'wb') as file:
@@ -258,8 +255,6 @@ class ReportTest(CommandLineTest):
                 (2, 'doc', ['report', 'p.pb.gz', '--format', 'doc']),
                 (2, 'positive number', ['report', 'p.pb.gz', '--top', '0']),
                 (2, 'positive number', ['report', 'p.pb.gz', '--top', 'x']),
-                (2, 'only collapsed stacks can be annotated, not text',
-                 ['report', 'p.pb.gz', '--annotate']),
                 (2, 'is no regular expression',
                  ['report', 'p.pb.gz', '--html', '--focus', '(']),
                 # No beginnings of options.
@@ -370,17 +365,6 @@ class ReportTest(CommandLineTest):
                              f'{extensions}; or give a format: '
                              f'{", ".join(known)}\n'),
                 arguments[0], '-o', 'o.doc', *arguments[1:])
-
-    def test_min_share(self):
-        tables = Profile.load(os.path.join(self.directory, 'p.pb.gz'))._tables
-        self.assertEqual(
-            self.run_cli('report', 'p.pb.gz', '--format', 'dot',
-                         '--min-share', '30'),
-            (0, _formats.encode(tables, 'dot', min_share=0.3), ''))
-        self.assertFails(2, 'only dot leaves out', 'report', 'p.pb.gz',
-                         '--min-share', '30')
-        self.assertFails(2, "invalid percentage value: '101'", 'report',
-                         'p.pb.gz', '--min-share', '101')
 
     def test_the_loaded_file_is_not_ours_to_change(self):
         before = self.read('p.pb.gz')

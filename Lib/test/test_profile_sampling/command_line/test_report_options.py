@@ -176,8 +176,7 @@ class OptionsTest(ReportCase):
                         self.assertEqual(status, 2)
                         self.assertIn('changes nothing in a', err)
         for options in (['--html', '--idle'], ['--html', '--tasks'],
-                        ['--html', '--annotate'], ['--html', '-n', '3'],
-                        ['--html', '--min-share', '1'],
+                        ['--html', '-n', '3'],
                         ['-o', 'x.pb.gz', '--mine', 'f'],
                         ['-o', 'x.collapsed', '--all']):
             with self.subTest(options):

@@ -8,9 +8,7 @@ import signal
 import sys
 import unittest
 
-from profile_sampling._data.values import STATES
-from profile_sampling._formats import by_extension, summary
-from profile_sampling._formats.words import state_name
+from profile_sampling._formats import summary
 
 from ..support.builders import Builder, example
 from ..support.sessions import ProgramTest
@@ -218,18 +216,3 @@ class ListTest(ProgramTest):
             result = self.list(*arguments)
             self.assertEqual((result.status, result.out), (1, b''))
             self.assertIn(message, result.err)
-
-
-class HelpTest(ProgramTest):
-
-    def test_all_there_is(self):
-        text = self.run_python('-m', 'profile_sampling',
-                               'help').out.decode()
-        for word in ('record', 'stat', 'exec', 'report', 'merge', 'list',
-                     'help'):
-            self.assertIn(f'usage: {PROG} {word}', text)
-        for state in STATES:
-            self.assertIn(f'\n  {state_name(state)} ', text)
-        for extension in [*by_extension(), '.tsv', '.md']:
-            self.assertIn(f'\n  {extension} ', text)
-        self.assertLess(max(map(len, text.splitlines())), 80)

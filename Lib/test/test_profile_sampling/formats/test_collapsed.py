@@ -58,16 +58,6 @@ class RenderTest(unittest.TestCase):
                          'thread (5): worker_1;a.f 1\n'
                          'thread (6);a.f 2\n')
 
-    def test_annotations(self):
-        b = Builder()
-        b.sample('a.f op:int.__mul__', wall_ns=1_000)
-        b.sample('a.f C:time.sleep [waiting]', wall_ns=2_000)
-        b.sample('', wall_ns=3_000)
-        self.assertEqual(_collapsed.render(b.profile()._tables, annotate=True),
-                         '[no frames]_[j] 3\n'
-                         'a.f;int.__mul___[i] 1\n'
-                         'a.f;time.sleep_[k];[waiting]_[j] 2\n')
-
     def test_remainders_are_carried(self):
         b = Builder()
         for number in range(10):

@@ -55,8 +55,8 @@ class FileObjectTest(DirectoryTest):
 
     def test_formats(self):
         file = io.BytesIO()
-        self.profile.save(file, 'collapsed', annotate=True)
-        self.assertTrue(file.getvalue().startswith(b'[lost]_[j] 1000\n'))
+        self.profile.save(file, 'collapsed')
+        self.assertTrue(file.getvalue().startswith(b'[lost] 1000\n'))
         with self.assertRaisesRegex(ValueError, "unknown format 'doc'"):
             self.profile.save(file, 'doc')
 
@@ -363,13 +363,6 @@ class FormatsTest(DirectoryTest):
                                     ('p', 'text', b'Wall profile'),
                                     ('p.txt', 'pprof', b'\x1f\x8b')):
             self.assertTrue(self.save(name, format).startswith(begin))
-
-    def test_only_collapsed_stacks_are_annotated(self):
-        self.assertIn(b';time.sleep_[k];[waiting]_[j] ',
-                      self.save('p.folded', annotate=True))
-        with self.assertRaisesRegex(ValueError, 'only collapsed'):
-            self.save('p.txt', annotate=True)
-        self.assertOnly('p.folded')
 
     def test_unknown(self):
         for name in 'p', 'p.gz', 'p.doc', 'pprof', 'a.txt/p':

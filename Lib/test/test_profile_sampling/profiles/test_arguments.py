@@ -54,7 +54,6 @@ _NAMED = {
     'merge': [('max_bytes', Profile, ['1'], [-1])],
 }
 _SAVED = [('out.html', 'source', [1, 1.5], []),
-          ('out.dot', 'min_share', ['x'], [-0.1, 1.1, float('nan')]),
           ('out', 'format', [], ['nix', 1])]
 
 
