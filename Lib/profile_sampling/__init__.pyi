@@ -76,15 +76,6 @@ class CallCount:
     resumes: int
     recursive_resumes: int
     deepest: int
-    def __init__(self, caller: Function | None,
-                 line: int,
-                 callee: Function,
-                 route: str | None,
-                 calls: int,
-                 recursive: int,
-                 resumes: int,
-                 recursive_resumes: int,
-                 deepest: int) -> None: ...
     @property
     def key(self) -> tuple[Function | None, int, Function, str | None]: ...
     @property
@@ -171,16 +162,11 @@ class ValueType:
 class AwaitedRow:
     function: Function | None
     awaiting_ns: int
-    def __init__(self, function: Function | None,
-                 awaiting_ns: int) -> None: ...
 
 class CallRow:
     function: Function | None
     value_types: tuple[ValueType, ...]
     values: tuple[int, ...]
-    def __init__(self, function: Function | None,
-                 value_types: tuple[ValueType, ...],
-                 values: tuple[int, ...]) -> None: ...
     # Each value by its name: wall_ns, self_wall_ns, ...
     def __getattr__(self, name: str) -> int: ...
 
@@ -191,20 +177,11 @@ class CallSiteRow:
     total: int
     states: dict[str, int]
     margin: float | None
-    def __init__(self, function: Function | None,
-                 line: int,
-                 called: str,
-                 total: int,
-                 states: dict[str, int],
-                 margin: float | None) -> None: ...
 
 class CalleeRow:
     function: Function | None
     value_types: tuple[ValueType, ...]
     values: tuple[int, ...]
-    def __init__(self, function: Function | None,
-                 value_types: tuple[ValueType, ...],
-                 values: tuple[int, ...]) -> None: ...
     # Each value by its name: wall_ns, self_wall_ns, ...
     def __getattr__(self, name: str) -> int: ...
 
@@ -218,15 +195,6 @@ class DiffRow:
     margin: float | None
     runs_before: tuple[float, ...]
     runs_after: tuple[float, ...]
-    def __init__(self, name: str | None,
-                 function: Function | None,
-                 line: int,
-                 called: str,
-                 before: float,
-                 after: float,
-                 margin: float | None,
-                 runs_before: tuple[float, ...],
-                 runs_after: tuple[float, ...]) -> None: ...
     @property
     def change(self) -> float: ...
     @property
@@ -239,10 +207,6 @@ class FunctionRow:
     value_types: tuple[ValueType, ...]
     self_values: tuple[int, ...]
     cum_values: tuple[int, ...]
-    def __init__(self, function: Function,
-                 value_types: tuple[ValueType, ...],
-                 self_values: tuple[int, ...],
-                 cum_values: tuple[int, ...]) -> None: ...
     # Each value by its name: wall_ns, self_wall_ns, ...
     def __getattr__(self, name: str) -> int: ...
 
@@ -253,12 +217,6 @@ class GILHolderRow:
     holder: GILHolder
     value_types: tuple[ValueType, ...]
     values: tuple[int, ...]
-    def __init__(self, thread: Thread,
-                 function: Function,
-                 line: int,
-                 holder: GILHolder,
-                 value_types: tuple[ValueType, ...],
-                 values: tuple[int, ...]) -> None: ...
     # Each value by its name: wall_ns, self_wall_ns, ...
     def __getattr__(self, name: str) -> int: ...
 
@@ -267,10 +225,6 @@ class Gate:
     least: float
     row: DiffRow
     verdict: str
-    def __init__(self, target: str,
-                 least: float,
-                 row: DiffRow,
-                 verdict: str) -> None: ...
 
 class InstructionRow:
     function: Function
@@ -284,17 +238,6 @@ class InstructionRow:
     unspecialized_count: int
     opnames: tuple[tuple[str, int], ...]
     callees: tuple[CalleeRow, ...]
-    def __init__(self, function: Function,
-                 line: int,
-                 column: int,
-                 instruction_offset: int,
-                 base_opcode: int,
-                 value_types: tuple[ValueType, ...],
-                 self_values: tuple[int, ...],
-                 specialized_count: int,
-                 unspecialized_count: int,
-                 opnames: tuple[tuple[str, int], ...],
-                 callees: tuple[CalleeRow, ...]) -> None: ...
     @property
     def base_opname(self) -> str | None: ...
     @property
@@ -306,9 +249,6 @@ class LabelRow:
     value: str | None
     value_types: tuple[ValueType, ...]
     values: tuple[int, ...]
-    def __init__(self, value: str | None,
-                 value_types: tuple[ValueType, ...],
-                 values: tuple[int, ...]) -> None: ...
     # Each value by its name: wall_ns, self_wall_ns, ...
     def __getattr__(self, name: str) -> int: ...
 
@@ -318,11 +258,6 @@ class LineRow:
     value_types: tuple[ValueType, ...]
     self_values: tuple[int, ...]
     cum_values: tuple[int, ...]
-    def __init__(self, function: Function,
-                 line: int,
-                 value_types: tuple[ValueType, ...],
-                 self_values: tuple[int, ...],
-                 cum_values: tuple[int, ...]) -> None: ...
     # Each value by its name: wall_ns, self_wall_ns, ...
     def __getattr__(self, name: str) -> int: ...
 
@@ -333,12 +268,6 @@ class LoopHolderRow:
     callee: Function | None
     delay_ns: int
     is_gil_wait: bool
-    def __init__(self, task_class: Function | None,
-                 function: Function | None,
-                 line: int,
-                 callee: Function | None,
-                 delay_ns: int,
-                 is_gil_wait: bool) -> None: ...
 
 class RequestTimes:
     count: int
@@ -347,20 +276,11 @@ class RequestTimes:
     loop_wait_ns: int
     gil_wait_ns: int
     waiting_ns: int
-    def __init__(self, count: int,
-                 mean_ns: int,
-                 running_ns: int,
-                 loop_wait_ns: int,
-                 gil_wait_ns: int,
-                 waiting_ns: int) -> None: ...
 
 class SlowRequestsRow:
     value: str | None
     slowest: RequestTimes
     others: RequestTimes
-    def __init__(self, value: str | None,
-                 slowest: RequestTimes,
-                 others: RequestTimes) -> None: ...
 
 class TaskLabelRow:
     value: str | None
@@ -374,17 +294,6 @@ class TaskLabelRow:
     p99_ns: int | None
     longest_ns: int | None
     awaited: tuple[AwaitedRow, ...]
-    def __init__(self, value: str | None,
-                 running_ns: int,
-                 loop_wait_ns: int,
-                 awaiting_ns: int,
-                 spawned_ns: int,
-                 count: int,
-                 mean_ns: int | None,
-                 p50_ns: int | None,
-                 p99_ns: int | None,
-                 longest_ns: int | None,
-                 awaited: tuple[AwaitedRow, ...]) -> None: ...
     @property
     def life_ns(self) -> int: ...
     @property
@@ -405,20 +314,6 @@ class TaskRow:
     longest_ns: int | None
     longest_step_ns: int
     awaited: tuple[AwaitedRow, ...]
-    def __init__(self, name: str,
-                 function: Function | None,
-                 running_ns: int,
-                 loop_wait_ns: int,
-                 awaiting_ns: int,
-                 finished: int,
-                 cancelled: int,
-                 steps: int,
-                 mean_ns: int | None,
-                 p50_ns: int | None,
-                 p99_ns: int | None,
-                 longest_ns: int | None,
-                 longest_step_ns: int,
-                 awaited: tuple[AwaitedRow, ...]) -> None: ...
     @property
     def life_ns(self) -> int: ...
 
@@ -429,12 +324,6 @@ class Record:
     count: int
     cpu_ns: int
     wall_ns: int
-    def __init__(self, kind: str,
-                 time_ns: int,
-                 thread: Thread | None,
-                 count: int,
-                 cpu_ns: int,
-                 wall_ns: int) -> None: ...
 
 class Sample:
     thread: Thread
