@@ -346,8 +346,9 @@ def _notes(difference):
     before, after = len(difference.before), len(difference.after)
     if difference.method == diff.SAMPLING:
         each = 'each' if before == after == 1 else 'on a side'
-        yield (f'one run {each}: run-to-run variation unknown; ± is the '
-               'error of sampling alone (95 %)')
+        yield f'one run {each}: run-to-run variation unknown' + (
+            '; ± is the error of sampling alone (95 %)'
+            if _is_time(difference) else '')
         if not all(map(_is_counted, difference.gates)):
             yield 'gates need two runs a side or more, but for calls'
     else:
@@ -366,12 +367,20 @@ def _notes(difference):
     yield from _signs(difference, _shown(difference, None))
 
 
+def _is_time(difference):
+    return difference.value_type.unit == 'nanoseconds'
+
+
 def _signs(difference, rows):
     """Say what signs in the table mean that need not be there."""
     if any([row.margin == 0 for row in rows]):
-        yield '± -: measured by clocks, without an error of sampling'
+        yield ('± -: measured by clocks, without an error of sampling'
+               if _is_time(difference) else
+               '± -: taken as exact, as no error of it is known')
     if any([row.name is None for row in rows]):
-        yield f'[without]: time that has no {without_mark(difference.question.by)}'
+        what = 'time that' if _is_time(difference) else 'what'
+        yield (f'[without]: {what} has no '
+               f'{without_mark(difference.question.by)}')
     if any([may_be_chance(row, difference) for row in rows]):
         yield '~: may be chance' + (
             '; several runs of each, in turns: record --alternate BEFORE -- '

@@ -131,8 +131,8 @@ function table(app: App, found: Changes, clear: readonly Change[],
   h('thead', {}, h('tr', {},
     head('Line of my code', 'The innermost line of yours. New and gone lines ' +
       'are marked.'),
-    head('Before → after', 'Time at this line in both profiles.', 'r'),
-    head('Change', 'After less before: − is less time, + is more.', 'r'),
+    head('Before → after', 'At this line, in both profiles.', 'r'),
+    head('Change', 'After less before: − is less, + is more.', 'r'),
     head('Give or take', 'The true change is within this of the figure ' +
       'shown, 19 times of 20, ' + (found.method === 'runs'
       ? 'as far as the runs tell.' : 'as far as sampling goes.'), 'r'),
@@ -197,7 +197,8 @@ function change({value, is_doubtful}: Changes, number: number): string {
 
 function margin({value}: Changes, row: Change): string {
   // What clocks measure has no error of sampling.
-  return row.margin === null ? '' : row.margin === 0 ? 'measured'
+  const exact = value.unit === 'nanoseconds' ? 'measured' : 'exact';
+  return row.margin === null ? '' : row.margin === 0 ? exact
     : `± ${amount(value, row.margin, row.change)}`;
 }
 

@@ -587,8 +587,8 @@ class Graph {
     const total = this.#layout.totals[0]!;
     const table = h('div', {}, h('table', {'aria-label': 'Functions by time'},
       h('thead', {}, h('tr', {},
-        head('Total', 'Time in the function and in all that it called.', 'r'),
-        h('th'), head('Self', 'Time in the function itself.', 'r'), h('th'),
+        head('Total', 'In the function and in all that it called.', 'r'),
+        h('th'), head('Self', 'In the function itself.', 'r'), h('th'),
         head('Function'), head('Package'))),
       h('tbody', {}, ...shown.map(({its, total: sum, self}) => h('tr', {},
         h('td', {class: 'r'}, app.amount(sum, total)),

@@ -2,7 +2,7 @@
 
 import sys
 from array import array
-from itertools import compress, count
+from itertools import chain, compress, count, repeat
 from operator import sub
 
 from profile_sampling._data import by_label, by_site, by_wait, culprits, trees
@@ -137,11 +137,17 @@ class Columns:
         tables = self._tables
         self.label_keys = [key for key in by_label.labels(tables)
                            if key != TASKS]
-        rows = list(zip(*[by_label.values(tables.labels, key)
-                          for key in self.label_keys]))
+        rows = (list(zip(*[by_label.values(tables.labels, key)
+                           for key in self.label_keys]))
+                or [()] * len(tables.labels))
+        # Other keys of the profile are chosen like labels.
+        others = tables.schema.plain_keys
+        self.label_keys += others
+        others = zip(*[map(str, tables.column(key)) for key in others])
         numbers = {}
-        found = [numbers.setdefault(rows[row] if rows else (), len(numbers))
-                 for row in tables.column('labels')]
+        found = [numbers.setdefault((*rows[row], *its), len(numbers))
+                 for row, its in zip(tables.column('labels'),
+                                     chain(others, repeat(())))]
         self.label_sets = [[[key, value] for key, value in enumerate(row)
                             if value is not None] for row in numbers]
         return found

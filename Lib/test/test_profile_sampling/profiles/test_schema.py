@@ -15,8 +15,10 @@ from profile_sampling import Profile, ProfileDiff
 from profile_sampling._cli.main import main
 from profile_sampling._data.schema import CORE_KEYS, Key
 from profile_sampling._formats import json as profile_json
+from profile_sampling._formats.page.document import document
 
 from ..support.builders import Builder, reloaded
+from ..support.page_documents import Document
 from ..support.timed import timed
 
 _MIB = 1 << 20
@@ -108,6 +110,15 @@ class SchemaTest(unittest.TestCase):
         [row] = [row for row in diff.rows if row.change]
         self.assertEqual((row.name, row.change), ('4096', 2 * _MIB))
         self.assertIn('2.0 MiB', str(diff))
+        # There is no clock and no sampling in it.
+        self.assertIn('± -: taken as exact', str(diff))
+        for word in 'clocks', 'error of sampling':
+            self.assertNotIn(word, str(diff))
+
+    def test_page(self):
+        page = Document(document(heap()._tables))
+        self.assertEqual((page.label_keys, page.label_sets), (
+            ['size_class'], [[[0, '4096']], [[0, '64']]]))
 
     def test_parts_of_levels(self):
         profile = heap()
