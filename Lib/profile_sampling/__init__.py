@@ -16,7 +16,7 @@ from profile_sampling._recording.labels import label, labels, sample
 from profile_sampling._recording.session import profile, region, \
     running, snapshot, start, stats, stop
 
-__all__ = ['Aggregator', 'Batch', 'Profile', 'ProfileDiff', 'Record', 'Rows',
+__all__ = ['Batch', 'Profile', 'ProfileDiff', 'Record', 'Rows',
            'SampleRecord', 'Subscription', 'Task', 'label', 'labels',
            'profile', 'region', 'request', 'running', 'sample', 'snapshot',
            'start', 'stats', 'stop', 'subscribe']
@@ -52,8 +52,6 @@ def _home_of(name):
         from profile_sampling._subscribing import subscription as home
     elif name in ('Batch', 'Record', 'Rows', 'SampleRecord'):
         from profile_sampling._subscribing import batch as home
-    elif name == 'Aggregator':
-        from profile_sampling._subscribing import aggregate as home
     elif name == 'Task':
         home = _core.load()
     elif name in _ROWS:

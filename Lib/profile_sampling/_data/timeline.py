@@ -161,32 +161,6 @@ def fitting(timeline, tables):
     return True
 
 
-def settled(records, tables):
-    """Return records that weigh no more, together, than each sample does.
-
-    What was recorded before its session began, or was cleared, is not in the
-    samples: it is taken from the first ones.  *records* are (time_ns, sample,
-    count, cpu_ns, wall_ns).
-    """
-    numbers = value_numbers(tables)
-    columns = tables.value_columns
-    left = list(map(list, zip(*[columns[number] for number in numbers])))
-    for _, row, *values in records:
-        left[row] = list(map(int.__sub__, left[row], values))
-    if all([min(values) >= 0 for values in left]):
-        return records
-    kept = []
-    for time_ns, row, *values in sorted(records):
-        if min(left[row]) < 0:
-            over = [min(value, max(-rest, 0)) for value, rest
-                    in zip(values, left[row])]
-            left[row] = list(map(int.__add__, left[row], over))
-            values = list(map(int.__sub__, values, over))
-        if any(values):
-            kept.append((time_ns, row, *values))
-    return kept
-
-
 def together(records, resolution_ns):
     """Return records of which those of one key in one span of time are one.
 

@@ -8,7 +8,7 @@ import unittest
 from unittest import mock
 
 from profile_sampling import Profile, _formats
-from profile_sampling._data import moments, timeline
+from profile_sampling._data import timeline
 
 from ..support.builders import Builder, example, process, reloaded
 from ..support.page_documents import document_of
@@ -234,73 +234,3 @@ class SumTest(unittest.TestCase):
         self.assertEqual(untimed(both), (0, 0, 0))
         self.assertEqual(contents(both.between(0, 1 << 62)), {
             key: row for key, row in contents(both).items() if any(row)})
-
-
-class MomentsTest(unittest.TestCase):
-    """What keeps records while they come."""
-
-    @staticmethod
-    def records(records, rows=1):
-        """Make records of (time_ns, node, count, cpu_ns, wall_ns)."""
-        return [(time_ns, (rows, (node, 0, 0, 0, -1, 0)), *values)
-                for time_ns, node, *values in records]
-
-    def line(self, kept, profile, start_ns=0, serial=1):
-        tables = profile._tables
-        return kept.timeline(tables, {
-            (serial, key): number
-            for number, key in enumerate(tables.keys())}, start_ns)
-
-    @staticmethod
-    def two(**values):
-        b = Builder()
-        b.sample('a.f:1', **values)
-        b.sample('a.g:1', **values)
-        return b.profile()
-
-    def test_rows_that_are_no_more(self):
-        kept = moments.Moments()
-        kept.add_records(self.records([(10, 1, 1, 0, 4)]))
-        kept.add_records(self.records([(20, 1, 1, 0, 5), (21, 7, 1, 0, 5)],
-                                      rows=2))
-        line = self.line(kept, self.two(wall_ns=5), start_ns=3, serial=2)
-        self.assertEqual([list(column) for column in line.columns],
-                         [[17], [0], [1], [0], [5]])
-
-    def test_what_was_before_its_session(self):
-        # The sample has 5 of the 9 ns, and one of the two.
-        kept = moments.Moments()
-        kept.add_records(self.records([(10, 1, 1, 0, 6), (20, 1, 1, 0, 3)]))
-        line = self.line(kept, self.two(wall_ns=5))
-        self.assertEqual([list(column) for column in line.columns],
-                         [[10, 20], [0, 0], [0, 1], [0, 0], [2, 3]])
-
-    def test_no_more_than_the_bound(self):
-        n = 0
-        with mock.patch.object(timeline, 'MAX_RECORDS', 1000):
-            kept = moments.Moments()
-            for batch in range(100):
-                kept.add_records(self.records([
-                    (1 + (n := n + 1) * MS, 1 + n % 2, 1, 2, MS)
-                    for _ in range(64)]))
-                self.assertLessEqual(len(kept), 1000)
-            profile = self.two(count=n // 2, cpu_ns=n, wall_ns=n * MS // 2)
-            line = self.line(kept, profile)
-        self.assertGreaterEqual(kept.resolution_ns, 8 * MS)
-        self.assertEqual(line.resolution_ns, kept.resolution_ns)
-        self.assertEqual([sum(column) for column in line.columns[2:]],
-                         list(profile._tables.totals))
-        # No moment moved by more than that: each sample's are even.
-        moments_ = [time_ns for time_ns, row
-                    in zip(line.time_ns, line.sample) if row == 0]
-        self.assertLessEqual(
-            max([b - a for a, b in zip(moments_, moments_[1:])]),
-            2 * line.resolution_ns)
-
-    def test_more_samples_than_the_bound(self):
-        with mock.patch.object(timeline, 'MAX_RECORDS', 10):
-            kept = moments.Moments()
-            for n in range(10):
-                kept.add_records(self.records([
-                    (n * MS, number, 1, 0, 1) for number in range(1, 50)]))
-                self.assertLessEqual(len(kept), 98)

@@ -13,8 +13,8 @@ from collections import Counter
 from test import support
 
 import profile_sampling
-from profile_sampling import Aggregator
 
+from ..support.aggregator import Aggregator
 from ..support.manual import first, second
 from ..support.sessions import _profile, checked, names, parked_thread
 from ..support.subscribers import (

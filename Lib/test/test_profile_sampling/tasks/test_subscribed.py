@@ -8,8 +8,9 @@ from unittest import mock
 from test.support import import_helper
 
 import profile_sampling
-from profile_sampling import Aggregator, label
+from profile_sampling import label
 
+from ..support.aggregator import Aggregator
 from ..support.lives import lives, spend
 from ..support.manual import first, manual
 from ..support.sessions import _profile, checked

@@ -1,8 +1,5 @@
-"""The reference aggregator: a profile made of nothing but a subscription.
-
-The core's own table does the same faster; a test holds them to the same
-result.
-"""
+"""A profile made of nothing but a subscription: what a subscriber has to do so
+that its sums are those of a session of the same time."""
 
 import _thread
 import os
@@ -10,7 +7,6 @@ from array import array
 
 from profile_sampling import _clock
 from profile_sampling._data import intake
-from profile_sampling._data.moments import Moments
 from profile_sampling._data.values import MEASURED, NAMES, OF_TASKS
 from profile_sampling._profile import Profile
 from profile_sampling._subscribing.batch import NOT_KNOWN
@@ -21,20 +17,9 @@ _LONGEST = 5, 6
 
 
 class Aggregator:
-    """A callback for subscribe() that adds up what it gets.
+    """A callback for subscribe() that adds up what it gets."""
 
-        aggregator = Aggregator()
-        with subscribe(aggregator):
-            work()
-        profile = aggregator.profile()
-
-    Its profile is that of a session of the same time, with values of tasks if
-    the subscription has *tasks*.  With *timeline*, it has a time line: 36
-    bytes of memory for a sample, 9 MB at most.  It is as fine as batches are,
-    or, if the subscription has *moments*, as its moments.
-    """
-
-    def __init__(self, *, timeline=False):
+    def __init__(self):
         # Batches come on another thread than the one that wants a profile.
         self._lock = _thread.RLock()
         self._start_time_ns = _clock.time_ns()
@@ -42,7 +27,6 @@ class Aggregator:
         self._pid = os.getpid()
         self._samples = {}
         self._classes = {}
-        self._moments = Moments() if timeline else None
         self._stats = {}
 
     def __call__(self, batch):
@@ -58,10 +42,6 @@ class Aggregator:
                     map(int.__add__, sums, values))
             if batch._has_task_classes:
                 self._add_classes(batch.raw)
-            if self._moments is not None:
-                self._moments.add_records(
-                    [(time_ns, (rows, key), *values)
-                     for time_ns, key, *values in batch.moments()])
 
     def _add_classes(self, raw):
         for function, *counters in raw['task_classes']:
@@ -85,11 +65,6 @@ class Aggregator:
                 'stats': dict(self._stats), 'pid': self._pid,
                 'start_time_ns': self._start_time_ns,
                 'duration_ns': _clock.monotonic_ns() - self._start_ns})
-            if self._moments is not None:
-                profile = profile.with_timeline(self._moments.timeline(
-                    profile,
-                    {key: row for row, key in enumerate(self._samples)},
-                    self._start_ns))
             return Profile._from_tables(profile)
 
 
