@@ -11,7 +11,7 @@ from profile_sampling._cli import screen
 from profile_sampling._cli.common import Failure, write_text
 from profile_sampling._data.values import printable
 from profile_sampling._formats import style
-from profile_sampling._formats.terminal import can_color
+from profile_sampling._formats.terminal import Screen
 from profile_sampling._reach import processes
 from profile_sampling._reach.processes import Process, Refusal
 
@@ -58,7 +58,7 @@ def or_refusal(run, options):
 
 def style_of(options, stream):
     """Return the Style for what goes to a stream."""
-    return style.Style(style.depth() if can_color(stream) else 0,
+    return style.Style(style.depth() if Screen(stream).color else 0,
                        style.is_dark(options.theme))
 
 

@@ -10,7 +10,7 @@ from profile_sampling._cli import reached
 from profile_sampling._cli.common import (
     Failure, add_idle, add_mine, write_text)
 from profile_sampling._formats import style as styles
-from profile_sampling._formats.terminal import as_shown, can_color
+from profile_sampling._formats.terminal import Screen
 from profile_sampling._reach import look as looking
 from profile_sampling._reach import text as dumps
 from profile_sampling._reach.sources import Sources
@@ -135,7 +135,8 @@ def _write(text):
     encoding = sys.stdout.encoding or 'utf-8'
     if not _is_utf8():
         text = lines.without_utf8(text)
-    sys.stdout.buffer.write(as_shown(text, encoding).encode(encoding))
+    sys.stdout.buffer.write(
+        Screen(sys.stdout).shown(text).encode(encoding))
     sys.stdout.buffer.flush()
 
 
@@ -151,13 +152,13 @@ def _is_utf8():
 def _style(options, fd):
     """Return the Style, and what was typed while the terminal was asked."""
     is_dark, typed = None, ''
-    if (options.theme is None and can_color(sys.stdout)
+    if (options.theme is None and Screen(sys.stdout).color
             and 'COLORFGBG' not in os.environ
             and os.environ.get('TERM') != 'linux'):
         is_dark, typed = terminal.ask_is_dark(fd)
     if is_dark is None:
         is_dark = styles.is_dark(options.theme)
-    return styles.Style(styles.depth() if can_color(sys.stdout) else 0,
+    return styles.Style(styles.depth() if Screen(sys.stdout).color else 0,
                         is_dark), typed
 
 
