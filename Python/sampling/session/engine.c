@@ -211,6 +211,14 @@ set_rate(int rate_hz)
     }
 }
 
+int
+_PySampling_IsLast(const struct _sampling_sink *sink)
+{
+    return (STATE->session == NULL || STATE->session == sink)
+        && (STATE->sinks == NULL
+            || (STATE->sinks == sink && sink->next == NULL));
+}
+
 /* Between the regions of a deferred session, if nobody else samples. */
 static int
 is_to_stand_still(void)

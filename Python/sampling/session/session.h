@@ -154,8 +154,6 @@ extern _PySampling_Status
 _PySampling_OpenSink(PyThreadState *tstate, struct _sampling_sink *sink);
 extern _PySampling_Status
 _PySampling_CloseSink(PyThreadState *tstate, struct _sampling_sink *sink);
-// Does nobody else need the engine and its tables?
-extern int _PySampling_IsLast(const struct _sampling_sink *sink);
 // It has got everything up to the moment that is returned; the engine is off
 // if nobody else needs it.  0: no memory.
 extern uint64_t _PySampling_SinkEnd(PyThreadState *tstate,
@@ -187,6 +185,8 @@ extern void _PySampling_RecordLostThreads(PyThreadState *caller,
 /* --- The engine (session/engine.c).  Lock: control_mutex, and the caller is
    --- attached. */
 
+// Does nobody else need the engine and its tables?
+extern int _PySampling_IsLast(const struct _sampling_sink *sink);
 // Brings the engine to what is wanted: it runs if the session samples, a block
 // is in progress or somebody subscribes, at the highest rate that any of them
 // wants.

@@ -139,14 +139,6 @@ _PySampling_CloseSink(PyThreadState *tstate, struct _sampling_sink *sink)
 
 /* Sinks end. */
 
-int
-_PySampling_IsLast(const struct _sampling_sink *sink)
-{
-    return (STATE->session == NULL || STATE->session == sink)
-        && (STATE->sinks == NULL
-            || (STATE->sinks == sink && sink->next == NULL));
-}
-
 uint64_t
 _PySampling_SinkEnd(PyThreadState *tstate, const struct _sampling_sink *sink)
 {
