@@ -201,6 +201,18 @@ extern int _PySampling_CountCall(PyThreadState *tstate, int event,
     ((TSTATE)->interp->sampling.calls_tool != 0 \
      && (_PySampling_CountCall)((TSTATE), __VA_ARGS__))
 
+// A library reports a block of its own to tracemalloc, or its end.  Called
+// with or without a GIL.
+extern void _PySampling_BlockTracked(unsigned int domain, uintptr_t block,
+                                     size_t size_bytes);
+#define _PySampling_BlockTracked(DOMAIN, BLOCK, SIZE_BYTES) \
+    (_PyRuntime.sampling.alloc != NULL \
+     ? (_PySampling_BlockTracked)((DOMAIN), (BLOCK), (SIZE_BYTES)) : (void)0)
+extern void _PySampling_BlockUntracked(unsigned int domain, uintptr_t block);
+#define _PySampling_BlockUntracked(DOMAIN, BLOCK) \
+    (_PyRuntime.sampling.alloc != NULL \
+     ? (_PySampling_BlockUntracked)((DOMAIN), (BLOCK)) : (void)0)
+
 // The program is about to set what a signal does.
 extern void _PySampling_BeforeUseOfSignal(int signum);
 // The same.  Returns what to set.
@@ -283,6 +295,8 @@ extern PyObject *_PySampling_ForTask(PyObject *module, PyObject *function);
 #define _PySampling_TypeEnd(TYPE) ((void)(TYPE))
 #define _PySampling_CountCall(TSTATE, ...) 0
 #define _PySampling_AfterBind(TSTATE) ((void)(TSTATE))
+#define _PySampling_BlockTracked(DOMAIN, BLOCK, SIZE_BYTES) ((void)0)
+#define _PySampling_BlockUntracked(DOMAIN, BLOCK) ((void)0)
 #define _PySampling_BeforeUseOfSignal(SIGNUM) ((void)(SIGNUM))
 #define _PySampling_BeforeSetSignal(SIGNUM, HANDLER) (HANDLER)
 #define _PySampling_HandlerOfProgram(SIGNUM, HANDLER) (HANDLER)

@@ -29,6 +29,7 @@ struct _sampling_sink;
 struct _sampling_profile;
 struct _sampling_calls;
 struct _sampling_watch;
+struct _sampling_alloc;
 
 // The record of a thread (Python/sampling/base/thread.h).
 typedef struct _sampling_thread _PySampling_Thread;
@@ -68,6 +69,7 @@ typedef enum {
     _PySampling_ANY_MODE = -1,      // as the session
     _PySampling_WALL = 0,
     _PySampling_CPU = 1,
+    _PySampling_ALLOC = 2,          // bytes; time is of no interest
 } _PySampling_Mode;
 
 typedef struct {
@@ -81,10 +83,13 @@ typedef struct {
     int has_timeline;           // it keeps moments
     int overhead_percent;       // of CPU time, at most: the rate gives way;
                                 // 0: it does not
+    uint64_t alloc_bytes;       // a block is sampled per so many; 0: none
 } _PySampling_Options;
 
 #define _PySampling_DEFAULT_RATE_HZ 1000
 #define _PySampling_MAX_RATE_HZ 10000
+#define _PySampling_DEFAULT_ALLOC_BYTES (512 << 10)
+#define _PySampling_MAX_ALLOC_BYTES (1ll << 40)
 #define _PySampling_DEFAULT_DEPTH_FRAMES 512
 #define _PySampling_MAX_DEPTH_FRAMES 16384
 
@@ -137,6 +142,9 @@ typedef struct {
     X(lost_task_ns)         /* of tasks' lives, on no record */ \
     X(tasks_untracked)      /* steps of tasks that have no record */ \
     X(lost_threads)         /* not registered, or out of reach at the end */ \
+    X(allocations)          /* blocks sampled */ \
+    X(allocated_bytes)      /* requested while blocks were sampled: exact */ \
+    X(lost_allocations)     /* sampled blocks without a stack or a row */ \
     X(collections_gen0)     /* collections of generation 0 that ended */ \
     X(collections_gen1)     /* of generation 1 */ \
     X(collections_gen2)     /* of generation 2: full ones */ \
@@ -194,6 +202,15 @@ struct _sampling_interpreter_state {
     // The bit of our tool of sys.monitoring; 0: they are not.  Same owner.
     struct _sampling_calls *calls;
     uint8_t calls_tool;
+    // Sampled allocations (Python/sampling/alloc/): bytes of small blocks
+    // until the next is sampled, and all that were ever in this budget; the
+    // session that it was drawn in; whether one of our functions is within
+    // another; and captures that wait.  Same owner.
+    int64_t alloc_budget;
+    uint64_t alloc_drawn;
+    unsigned int alloc_session;
+    int alloc_nested;
+    int num_alloc_captures;
 };
 
 /* What can be read without asking the kernel, and how to ask it
@@ -291,6 +308,7 @@ struct _sampling_runtime_state {
     uint64_t counted_before_ns; // deadlines of other periods; relaxed
     struct _sampling_memory memory;
     struct _sampling_counters counters;
+    struct _sampling_alloc *alloc;      // NULL: none was ever sampled
     // Guards tables, *tables and changes of session.  Never held while a
     // Python object is made.
     PyMutex tables_mutex;

@@ -55,6 +55,7 @@ _profile.start
     manual: bool = False
     defer: bool = False
     times: bool = False
+    alloc_bytes: unsigned_long_long = 0
 
 Start a sampling session.
 
@@ -64,8 +65,8 @@ A depth of 0 and names of -1 stand for what subscribers have, or the default.
 static PyObject *
 _profile_start_impl(PyObject *module, const char *mode, int rate_hz,
                     int depth_frames, int names, int signal, int manual,
-                    int defer, int times)
-/*[clinic end generated code: output=bcb4887716d228b8 input=afed1b865fa851fb]*/
+                    int defer, int times, unsigned long long alloc_bytes)
+/*[clinic end generated code: output=5c7a961d709bc559 input=ffa2ef8dadef928e]*/
 {
     _PySampling_Options options = {
         .rate_hz = rate_hz,
@@ -75,6 +76,7 @@ _profile_start_impl(PyObject *module, const char *mode, int rate_hz,
         .manual = manual,
         .is_deferred = defer,
         .has_timeline = times,
+        .alloc_bytes = alloc_bytes,
     };
     _PySampling_DefaultOptions(&options);
     if (_PyProfile_ReadMode(mode, &options.mode) < 0
@@ -296,6 +298,7 @@ _profile.begin_block
     signal: int = 0
     manual: bool = False
     times: bool = False
+    alloc_bytes: unsigned_long_long = 0
 
 Begin a block of profile(); return what end_block() takes.
 
@@ -305,8 +308,9 @@ The defaults stand for what the running session has.
 static PyObject *
 _profile_begin_block_impl(PyObject *module, const char *mode, int rate_hz,
                           int depth_frames, int names, int signal,
-                          int manual, int times)
-/*[clinic end generated code: output=2a7d63e4244b1244 input=91d7f6cf7f441678]*/
+                          int manual, int times,
+                          unsigned long long alloc_bytes)
+/*[clinic end generated code: output=df6d7b0504704a25 input=547ea3a234d4de6a]*/
 {
     _PySampling_Options asked = {
         .mode = _PySampling_ANY_MODE,
@@ -316,6 +320,7 @@ _profile_begin_block_impl(PyObject *module, const char *mode, int rate_hz,
         .signal = signal,
         .manual = manual,
         .has_timeline = times,
+        .alloc_bytes = alloc_bytes,
     };
     _PySampling_Options filled = asked;
     filled.rate_hz = rate_hz != 0 ? rate_hz : _PySampling_DEFAULT_RATE_HZ;

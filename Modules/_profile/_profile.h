@@ -3,6 +3,7 @@
 #ifndef Py_PROFILE_MODULE_H
 #define Py_PROFILE_MODULE_H
 
+#include "../../Python/sampling/alloc/alloc.h"
 #include "../../Python/sampling/calls/calls.h"
 #include "../../Python/sampling/session/control.h"
 #include "../../Python/sampling/sinks/sinks.h"

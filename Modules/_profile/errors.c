@@ -58,7 +58,8 @@ _PyProfile_RaiseStatus(_PySampling_Status status)
     case _PySampling_ERR_OPTIONS:
         PyErr_SetString(PyExc_RuntimeError,
                         "sampling is under way with fewer depth_frames or "
-                        "names or another signal than asked for; end that "
+                        "names or another signal or alloc_bytes than asked "
+                        "for; end that "
                         "first, or leave these out");
         break;
     case _PySampling_ERR_FORKED:
@@ -119,6 +120,12 @@ _PyProfile_RaiseJoin(const _PySampling_Options *asked)
                      names_text(asked->names));
         return NULL;
     }
+    if (asked->alloc_bytes != 0
+        && asked->alloc_bytes != have->alloc_bytes)
+    {
+        return raise_other("alloc_bytes", (int)have->alloc_bytes,
+                           (int)asked->alloc_bytes);
+    }
     return raise_other("signal", _PyRuntime.sampling.signal, asked->signal);
 }
 
@@ -146,8 +153,12 @@ _PyProfile_ReadMode(const char *text, _PySampling_Mode *mode)
         *mode = _PySampling_CPU;
         return 0;
     }
+    if (strcmp(text, "alloc") == 0) {
+        *mode = _PySampling_ALLOC;
+        return 0;
+    }
     PyErr_Format(PyExc_ValueError,
-                 "mode must be 'wall' or 'cpu', not '%s'", text);
+                 "mode must be 'wall', 'cpu' or 'alloc', not '%s'", text);
     return -1;
 }
 
@@ -160,6 +171,13 @@ _PyProfile_CheckOptions(const _PySampling_Options *options)
                                  _PySampling_MAX_DEPTH_FRAMES) < 0
         || _PyProfile_CheckRange("names", options->names, 0,
                                  _PySampling_ALL_NAMES) < 0)
+    {
+        return -1;
+    }
+    if (options->alloc_bytes != 0
+        && _PyProfile_CheckRange("alloc_bytes",
+                                 (long long)options->alloc_bytes, 1,
+                                 _PySampling_MAX_ALLOC_BYTES) < 0)
     {
         return -1;
     }

@@ -235,6 +235,79 @@ last_moments(const PySampling_Batch *batch)
     return bytes;
 }
 
+static uint64_t
+objects_of(const struct _sampling_amount *amount)
+{
+    return (amount->objects + _PySampling_OBJECT_PARTS / 2)
+        / _PySampling_OBJECT_PARTS;
+}
+
+/* node, thread, labels; objects, bytes and variance that were allocated, in use
+   and in use at the peak. */
+static PyObject *
+allocation_columns(const struct _sampling_alloc_table *table)
+{
+    PyObject *bytes = PyBytes_FromStringAndSize(
+        NULL, (Py_ssize_t)table->num_allocs * 12 * sizeof(int64_t));
+    if (bytes == NULL) {
+        return NULL;
+    }
+    int64_t *out = (int64_t *)PyBytes_AS_STRING(bytes);
+    for (uint32_t i = 0; i < table->num_allocs; i++) {
+        const struct _sampling_alloc_row *row = &table->allocs[i];
+        const struct _sampling_amount peak = _PySampling_PeakOf(table, row);
+        const struct _sampling_amount *amounts[] = {
+            &row->allocated, &row->in_use, &peak};
+        *out++ = row->key.node;
+        *out++ = row->key.thread;
+        *out++ = row->key.labels;
+        for (size_t j = 0; j < Py_ARRAY_LENGTH(amounts); j++) {
+            *out++ = (int64_t)objects_of(amounts[j]);
+            *out++ = (int64_t)amounts[j]->bytes;
+            *out++ = (int64_t)amounts[j]->variance;
+        }
+    }
+    return bytes;
+}
+
+/* What the process has in memory now. */
+static PyObject *
+resident(const struct _sampling_alloc_table *table)
+{
+    struct _sampling_resident r;
+    _PySampling_ReadResident(&r);
+    return Py_BuildValue(
+        "{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:i}",
+        "large", (unsigned long long)table->large.bytes,
+        "large_variance", (unsigned long long)table->large.variance,
+        "rss", (unsigned long long)r.rss_bytes,
+        "peak_rss", (unsigned long long)r.peak_rss_bytes,
+        "files", (unsigned long long)r.file_bytes,
+        "arenas", (unsigned long long)r.arenas_bytes,
+        "arenas_used", (unsigned long long)r.arenas_used_bytes,
+        "malloc_used", (unsigned long long)r.malloc_used_bytes,
+        "malloc_free", (unsigned long long)r.malloc_free_bytes,
+        "has_malloc", r.has_malloc);
+}
+
+/* None: none were sampled.  Else the period, the moment of the peak, from the
+   start, the unit of variances, in bytes squared, the columns, and what the
+   process has in memory. */
+static PyObject *
+allocations(const struct _sampling_profile *profile)
+{
+    const struct _sampling_alloc_table *table = &profile->allocations;
+    if (table->period_bytes == 0) {
+        Py_RETURN_NONE;
+    }
+    return Py_BuildValue(
+        "(KLiNN)", (unsigned long long)table->period_bytes,
+        table->peak_wall_ns == 0 ? 0ll
+            : (long long)(table->peak_wall_ns - profile->start_wall_ns),
+        _PySampling_VARIANCE_UNIT, allocation_columns(table),
+        resident(table));
+}
+
 /* (kind, unit) of each value. */
 static PyObject *
 value_types(void)
@@ -295,10 +368,12 @@ columns_of_batch(const struct _sampling_profile *profile)
 static PyObject *
 export(const struct _sampling_profile *profile, const struct source *from)
 {
+    static const char *const mode_names[] = {"wall", "cpu", "alloc"};
     const PySampling_Batch *batch = from->batch;
     PyObject *dict = Py_BuildValue(
-        "{s:s,s:i,s:i,s:i,s:i,s:L,s:K,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N}",
-        "mode", profile->options.mode == _PySampling_CPU ? "cpu" : "wall",
+        "{s:s,s:i,s:i,s:i,s:i,s:L,s:K,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,s:N,"
+        "s:N}",
+        "mode", mode_names[profile->options.mode],
         "rate_hz", profile->options.rate_hz,
         "depth_frames", profile->options.depth_frames,
         "names", profile->options.names,
@@ -311,6 +386,7 @@ export(const struct _sampling_profile *profile, const struct source *from)
         "labels", list_of(from, batch->labels.num, label),
         "samples", sample_columns(batch),
         "measured", value_types(),
+        "allocations", allocations(profile),
         "task_classes", list_of(from, batch->task_classes.num, task_class),
         "threads", list_of(from, batch->threads.num, thread),
         "stats", _PyProfile_ExportCounters(&profile->counters));

@@ -6,6 +6,11 @@ SAMPLING_OBJS= \
 	Python/sampling/hooks.o \
 	Python/sampling/objects.o \
 	Python/sampling/tasks.o \
+	Python/sampling/alloc/drain.o \
+	Python/sampling/alloc/functions.o \
+	Python/sampling/alloc/resident.o \
+	Python/sampling/alloc/samples.o \
+	Python/sampling/alloc/types.o \
 	Python/sampling/base/process.o \
 	Python/sampling/base/time.o \
 	Python/sampling/calls/count.o \
@@ -45,6 +50,7 @@ SAMPLING_OBJS= \
 	Python/sampling/sample/stack.o \
 	Python/sampling/sample/walk.o \
 	Python/sampling/sample/weights.o \
+	Python/sampling/session/allocating.o \
 	Python/sampling/session/autostart.o \
 	Python/sampling/session/blocks.o \
 	Python/sampling/session/counting.o \
@@ -60,6 +66,7 @@ SAMPLING_OBJS= \
 	Python/sampling/sinks/dispatch.o \
 	Python/sampling/sinks/filter.o \
 	Python/sampling/sinks/sink.o \
+	Python/sampling/tables/allocations.o \
 	Python/sampling/tables/coroutines.o \
 	Python/sampling/tables/extract.o \
 	Python/sampling/tables/frames.o \
@@ -76,6 +83,8 @@ SAMPLING_HEADERS= \
 	$(srcdir)/Include/cpython/sampling.h \
 	$(srcdir)/Include/internal/pycore_sampling.h \
 	$(srcdir)/Include/internal/pycore_sampling_state.h \
+	$(srcdir)/Python/sampling/alloc/alloc.h \
+	$(srcdir)/Python/sampling/alloc/pymalloc.h \
 	$(srcdir)/Python/sampling/base/axis.h \
 	$(srcdir)/Python/sampling/base/common.h \
 	$(srcdir)/Python/sampling/base/frame.h \
@@ -94,6 +103,7 @@ SAMPLING_HEADERS= \
 	$(srcdir)/Python/sampling/session/control.h \
 	$(srcdir)/Python/sampling/session/session.h \
 	$(srcdir)/Python/sampling/sinks/sinks.h \
+	$(srcdir)/Python/sampling/tables/allocations.h \
 	$(srcdir)/Python/sampling/tables/labels.h \
 	$(srcdir)/Python/sampling/tables/profile.h \
 	$(srcdir)/Python/sampling/tables/store.h \

@@ -3,6 +3,7 @@
 		test/test_profile_sampling/formats \
 		test/test_profile_sampling/integrations \
 		test/test_profile_sampling/labels \
+		test/test_profile_sampling/memory \
 		test/test_profile_sampling/processes \
 		test/test_profile_sampling/profiles \
 		test/test_profile_sampling/reach \

@@ -11,7 +11,8 @@ preserve
 
 PyDoc_STRVAR(_profile_start__doc__,
 "start($module, /, *, mode=\'wall\', rate_hz=1000, depth_frames=0,\n"
-"      names=-1, signal=0, manual=False, defer=False, times=False)\n"
+"      names=-1, signal=0, manual=False, defer=False, times=False,\n"
+"      alloc_bytes=0)\n"
 "--\n"
 "\n"
 "Start a sampling session.\n"
@@ -24,7 +25,7 @@ PyDoc_STRVAR(_profile_start__doc__,
 static PyObject *
 _profile_start_impl(PyObject *module, const char *mode, int rate_hz,
                     int depth_frames, int names, int signal, int manual,
-                    int defer, int times);
+                    int defer, int times, unsigned long long alloc_bytes);
 
 static PyObject *
 _profile_start(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
@@ -32,14 +33,14 @@ _profile_start(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObje
     PyObject *return_value = NULL;
     #if defined(Py_BUILD_CORE) && !defined(Py_BUILD_CORE_MODULE)
 
-    #define NUM_KEYWORDS 8
+    #define NUM_KEYWORDS 9
     static struct {
         PyGC_Head _this_is_not_used;
         PyObject_VAR_HEAD
         PyObject *ob_item[NUM_KEYWORDS];
     } _kwtuple = {
         .ob_base = PyVarObject_HEAD_INIT(&PyTuple_Type, NUM_KEYWORDS)
-        .ob_item = { &_Py_ID(mode), &_Py_ID(rate_hz), &_Py_ID(depth_frames), &_Py_ID(names), &_Py_ID(signal), &_Py_ID(manual), &_Py_ID(defer), &_Py_ID(times), },
+        .ob_item = { &_Py_ID(mode), &_Py_ID(rate_hz), &_Py_ID(depth_frames), &_Py_ID(names), &_Py_ID(signal), &_Py_ID(manual), &_Py_ID(defer), &_Py_ID(times), &_Py_ID(alloc_bytes), },
     };
     #undef NUM_KEYWORDS
     #define KWTUPLE (&_kwtuple.ob_base.ob_base)
@@ -48,14 +49,14 @@ _profile_start(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObje
     #  define KWTUPLE NULL
     #endif  // !Py_BUILD_CORE
 
-    static const char * const _keywords[] = {"mode", "rate_hz", "depth_frames", "names", "signal", "manual", "defer", "times", NULL};
+    static const char * const _keywords[] = {"mode", "rate_hz", "depth_frames", "names", "signal", "manual", "defer", "times", "alloc_bytes", NULL};
     static _PyArg_Parser _parser = {
         .keywords = _keywords,
         .fname = "start",
         .kwtuple = KWTUPLE,
     };
     #undef KWTUPLE
-    PyObject *argsbuf[8];
+    PyObject *argsbuf[9];
     Py_ssize_t noptargs = nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0) - 0;
     const char *mode = "wall";
     int rate_hz = 1000;
@@ -65,6 +66,7 @@ _profile_start(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObje
     int manual = 0;
     int defer = 0;
     int times = 0;
+    unsigned long long alloc_bytes = 0;
 
     args = _PyArg_UnpackKeywords(args, nargs, NULL, kwnames, &_parser, 0, 0, 0, argsbuf);
     if (!args) {
@@ -145,12 +147,20 @@ _profile_start(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObje
             goto skip_optional_kwonly;
         }
     }
-    times = PyObject_IsTrue(args[7]);
-    if (times < 0) {
+    if (args[7]) {
+        times = PyObject_IsTrue(args[7]);
+        if (times < 0) {
+            goto exit;
+        }
+        if (!--noptargs) {
+            goto skip_optional_kwonly;
+        }
+    }
+    if (!_PyLong_UnsignedLongLong_Converter(args[8], &alloc_bytes)) {
         goto exit;
     }
 skip_optional_kwonly:
-    return_value = _profile_start_impl(module, mode, rate_hz, depth_frames, names, signal, manual, defer, times);
+    return_value = _profile_start_impl(module, mode, rate_hz, depth_frames, names, signal, manual, defer, times, alloc_bytes);
 
 exit:
     return return_value;
@@ -474,7 +484,8 @@ exit:
 
 PyDoc_STRVAR(_profile_begin_block__doc__,
 "begin_block($module, /, *, mode=None, rate_hz=0, depth_frames=0,\n"
-"            names=-1, signal=0, manual=False, times=False)\n"
+"            names=-1, signal=0, manual=False, times=False,\n"
+"            alloc_bytes=0)\n"
 "--\n"
 "\n"
 "Begin a block of profile(); return what end_block() takes.\n"
@@ -487,7 +498,8 @@ PyDoc_STRVAR(_profile_begin_block__doc__,
 static PyObject *
 _profile_begin_block_impl(PyObject *module, const char *mode, int rate_hz,
                           int depth_frames, int names, int signal,
-                          int manual, int times);
+                          int manual, int times,
+                          unsigned long long alloc_bytes);
 
 static PyObject *
 _profile_begin_block(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
@@ -495,14 +507,14 @@ _profile_begin_block(PyObject *module, PyObject *const *args, Py_ssize_t nargs, 
     PyObject *return_value = NULL;
     #if defined(Py_BUILD_CORE) && !defined(Py_BUILD_CORE_MODULE)
 
-    #define NUM_KEYWORDS 7
+    #define NUM_KEYWORDS 8
     static struct {
         PyGC_Head _this_is_not_used;
         PyObject_VAR_HEAD
         PyObject *ob_item[NUM_KEYWORDS];
     } _kwtuple = {
         .ob_base = PyVarObject_HEAD_INIT(&PyTuple_Type, NUM_KEYWORDS)
-        .ob_item = { &_Py_ID(mode), &_Py_ID(rate_hz), &_Py_ID(depth_frames), &_Py_ID(names), &_Py_ID(signal), &_Py_ID(manual), &_Py_ID(times), },
+        .ob_item = { &_Py_ID(mode), &_Py_ID(rate_hz), &_Py_ID(depth_frames), &_Py_ID(names), &_Py_ID(signal), &_Py_ID(manual), &_Py_ID(times), &_Py_ID(alloc_bytes), },
     };
     #undef NUM_KEYWORDS
     #define KWTUPLE (&_kwtuple.ob_base.ob_base)
@@ -511,14 +523,14 @@ _profile_begin_block(PyObject *module, PyObject *const *args, Py_ssize_t nargs, 
     #  define KWTUPLE NULL
     #endif  // !Py_BUILD_CORE
 
-    static const char * const _keywords[] = {"mode", "rate_hz", "depth_frames", "names", "signal", "manual", "times", NULL};
+    static const char * const _keywords[] = {"mode", "rate_hz", "depth_frames", "names", "signal", "manual", "times", "alloc_bytes", NULL};
     static _PyArg_Parser _parser = {
         .keywords = _keywords,
         .fname = "begin_block",
         .kwtuple = KWTUPLE,
     };
     #undef KWTUPLE
-    PyObject *argsbuf[7];
+    PyObject *argsbuf[8];
     Py_ssize_t noptargs = nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0) - 0;
     const char *mode = NULL;
     int rate_hz = 0;
@@ -527,6 +539,7 @@ _profile_begin_block(PyObject *module, PyObject *const *args, Py_ssize_t nargs, 
     int signal = 0;
     int manual = 0;
     int times = 0;
+    unsigned long long alloc_bytes = 0;
 
     args = _PyArg_UnpackKeywords(args, nargs, NULL, kwnames, &_parser, 0, 0, 0, argsbuf);
     if (!args) {
@@ -603,12 +616,20 @@ _profile_begin_block(PyObject *module, PyObject *const *args, Py_ssize_t nargs, 
             goto skip_optional_kwonly;
         }
     }
-    times = PyObject_IsTrue(args[6]);
-    if (times < 0) {
+    if (args[6]) {
+        times = PyObject_IsTrue(args[6]);
+        if (times < 0) {
+            goto exit;
+        }
+        if (!--noptargs) {
+            goto skip_optional_kwonly;
+        }
+    }
+    if (!_PyLong_UnsignedLongLong_Converter(args[7], &alloc_bytes)) {
         goto exit;
     }
 skip_optional_kwonly:
-    return_value = _profile_begin_block_impl(module, mode, rate_hz, depth_frames, names, signal, manual, times);
+    return_value = _profile_begin_block_impl(module, mode, rate_hz, depth_frames, names, signal, manual, times, alloc_bytes);
 
 exit:
     return return_value;
@@ -940,4 +961,4 @@ _profile_send_request(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 exit:
     return return_value;
 }
-/*[clinic end generated code: output=26915d41c04a2a4d input=a9049054013a1b77]*/
+/*[clinic end generated code: output=871b9a6852ee18b3 input=a9049054013a1b77]*/

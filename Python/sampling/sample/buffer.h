@@ -60,8 +60,9 @@ struct _sampling_buffer {
 static inline int
 _PySampling_HasCaptures(PyThreadState *tstate)
 {
-    const struct _sampling_buffer *buffer = tstate->interp->sampling.buffer;
-    return buffer != NULL && buffer->num_captures != 0;
+    const struct _sampling_interpreter_state *s = &tstate->interp->sampling;
+    return (s->buffer != NULL && s->buffer->num_captures != 0)
+        || s->num_alloc_captures != 0;
 }
 
 // The most entries that a stack of so many frames takes.

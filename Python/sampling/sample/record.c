@@ -12,6 +12,7 @@
 #include "pycore_interp.h"            // PyInterpreterState.sampling
 #include "pycore_runtime.h"           // _PyRuntime
 
+#include "../alloc/alloc.h"
 #include "../clock/clock.h"
 #include "../tables/labels.h"
 #include "buffer.h"
@@ -143,11 +144,12 @@ drain_capture(struct _sampling_tables *tables, PyThreadState *tstate,
 void
 _PySampling_Drain(PyThreadState *tstate, _PySampling_Thread *thread)
 {
+    assert(thread->in_hook);
+    _PySampling_AllocDrain(tstate, thread);
     struct _sampling_buffer *buffer = tstate->interp->sampling.buffer;
     if (!_PySampling_HasCaptures(tstate) || buffer->epoch != thread->epoch) {
         return;
     }
-    assert(thread->in_hook);
     uint64_t before_ns = _PySampling_MonotonicNow();
     struct _sampling_tables *tables = _PySampling_OpenTables(thread);
     if (tables != NULL) {

@@ -96,9 +96,13 @@ join(const _PySampling_Options *asked, _PySampling_Options *options)
             && asked->depth_frames != options->depth_frames)
         || (asked->names >= 0 && asked->names != options->names)
         || (asked->signal != 0
-            && asked->signal != _PySampling_ClockSignal()))
+            && asked->signal != _PySampling_ClockSignal())
+        || !_PySampling_AllocMayJoin(asked->alloc_bytes))
     {
         return _PySampling_ERR_OPTIONS;
+    }
+    if (asked->alloc_bytes != 0) {
+        options->alloc_bytes = asked->alloc_bytes;
     }
     // Samples are the same in both modes.
     if (asked->mode != _PySampling_ANY_MODE) {

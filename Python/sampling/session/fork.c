@@ -13,6 +13,7 @@
 #include "pycore_runtime.h"           // _PyRuntime
 #include "pycore_tstate.h"            // _PyThreadStateImpl
 
+#include "../alloc/alloc.h"
 #include "../clock/clock.h"
 #include "../sinks/sinks.h"
 #include "session.h"
@@ -103,6 +104,7 @@ rest_in_child(void)
     _PyMutex_at_fork_reinit(&STATE->control_mutex);
     _PyMutex_at_fork_reinit(&STATE->mutex);
     _PyMutex_at_fork_reinit(&STATE->tables_mutex);
+    _PySampling_AllocForget();
     STATE->active = 0;
     STATE->is_child_of_c_code = 1;
     for (struct _sampling_sink *sink = STATE->sinks; sink != NULL;
@@ -162,6 +164,7 @@ _PySampling_AfterForkChild(void)
     }
     renew_wakeups();
     forget_sinks();
+    _PySampling_AllocAfterFork();
     _PySampling_CountAfterFork(_PyThreadState_GET(), STATE->exit_session
                                                      && STATE->exit_children);
     STATE->num_regions = 0;

@@ -9,6 +9,7 @@
 #include "pycore_runtime.h"           // _PyRuntime
 #include "pycore_time.h"              // PyTime_TimeRaw()
 
+#include "../alloc/alloc.h"
 #include "session.h"
 
 #define STATE (&_PyRuntime.sampling)
@@ -24,6 +25,7 @@ _PySampling_ReadCounters(struct _sampling_counters *counters)
         _Py_atomic_load_uint64_relaxed(&STATE->counters.name);
     _PySampling_COUNTERS(X)
 #undef X
+    counters->allocated_bytes = _PySampling_AllocTotalBytes();
 }
 
 void
@@ -49,6 +51,13 @@ _PySampling_BeginSink(struct _sampling_sink *sink, uint64_t wall_ns)
     sink->start_wall_ns = wall_ns;
     sink->start_skipped_ns = _PySampling_SkippedNow();
     _PySampling_ReadCounters(&sink->counters);
+    if (sink->allocations.since == _PySampling_SINCE_BEGIN) {
+        sink->allocations.since =
+            STATE->alloc != NULL ? STATE->alloc->num_samples : 0;
+    }
+    else if (sink->allocations.period_bytes != 0) {
+        _PySampling_AllocTableClear(&sink->allocations);
+    }
 }
 
 void
@@ -66,7 +75,7 @@ _PySampling_SinksBegin(uint64_t wall_ns)
 
 /* Taking, with the lock of control. */
 
-static void
+static int
 describe(const struct _sampling_sink *sink, uint64_t end_ns,
          struct _sampling_taken *taken)
 {
@@ -77,6 +86,8 @@ describe(const struct _sampling_sink *sink, uint64_t end_ns,
                          - taken->start_wall_ns;
     _PySampling_ReadCounters(&taken->counters);
     _PySampling_CountersSince(&taken->counters, &sink->counters);
+    return _PySampling_AllocTableCopy(&taken->allocations,
+                                      &sink->allocations);
 }
 
 /* Other threads run meanwhile if a hand-over takes longer than to give the GIL
@@ -111,7 +122,7 @@ _PySampling_TakeSoFar(struct _sampling_sink *sink, uint64_t end_ns,
     int ok = _PySampling_SinkTurn(sink);
     if (ok) {
         // With the lock: what is counted is on it.
-        describe(sink, end_ns, taken);
+        ok = describe(sink, end_ns, taken);
     }
     _PySampling_UnlockTables();
     if (ok) {
@@ -127,7 +138,8 @@ _PySampling_TakeAll(struct _sampling_sink *sink, uint64_t end_ns,
                     struct _sampling_taken *taken)
 {
     _PySampling_LockTables();
-    describe(sink, end_ns, taken);
+    // Without memory it has no allocations.
+    (void)describe(sink, end_ns, taken);
     taken->rows = sink->rows;
     if (taken->rows != NULL) {
         taken->rows->older = sink->taken;
@@ -167,16 +179,16 @@ keep_merged(struct _sampling_rows *rows, struct _sampling_rows *merged)
 }
 
 static struct _sampling_profile *
-extract(struct _sampling_rows *rows)
+extract(struct _sampling_rows *rows, struct _sampling_alloc_table *allocations)
 {
     if (rows->older == NULL) {
-        return _PySampling_ProfileExtract(rows);
+        return _PySampling_ProfileExtract(rows, allocations);
     }
     struct _sampling_rows *merged = _PySampling_RowsMerged(rows);
     if (merged == NULL) {
         return NULL;
     }
-    struct _sampling_profile *profile = _PySampling_ProfileExtract(merged);
+    struct _sampling_profile *profile = _PySampling_ProfileExtract(merged, allocations);
     keep_merged(rows, merged);
     _PySampling_RowsFree(merged);
     return profile;
@@ -193,13 +205,15 @@ _PySampling_HandOver(struct _sampling_taken *taken,
     }
     if (num_samples > MANY_SAMPLES) {
         Py_BEGIN_ALLOW_THREADS
-        *result = extract(taken->rows);
+        *result = extract(taken->rows, &taken->allocations);
         Py_END_ALLOW_THREADS
     }
     else {
-        *result = taken->rows != NULL ? extract(taken->rows) : NULL;
+        *result = taken->rows != NULL
+            ? extract(taken->rows, &taken->allocations) : NULL;
     }
     _PySampling_RowsFree(taken->rows);
+    _PySampling_AllocTableFree(&taken->allocations);
     if (*result == NULL) {
         return _PySampling_ERR_NO_MEMORY;
     }

@@ -141,8 +141,10 @@ clear_locked(PyThreadState *tstate, struct _sampling_taken *taken)
     if (!_PySampling_TakeSoFar(session, end_ns, taken)) {
         return _PySampling_ERR_NO_MEMORY;
     }
+    // Blocks that are in use go on, and are of these tables.
     struct _sampling_tables *fresh =
-        _PySampling_IsLast(session) ? _PySampling_EngineNewTables() : NULL;
+        _PySampling_IsLast(session) && session->allocations.period_bytes == 0
+        ? _PySampling_EngineNewTables() : NULL;
     if (fresh != NULL) {
         // What threads of other GILs have added meanwhile goes with the rows.
         _PySampling_EngineExchange(tstate, fresh);

@@ -77,6 +77,12 @@ extern void _PySampling_SetWriter(PyThreadState *tstate);
 extern int _PySampling_AnotherWrites(PyThreadState *tstate);
 extern void _PySampling_WaitForWriter(PyThreadState *tstate);
 
+// session/allocating.c, with control_mutex.  May blocks be sampled so often?
+extern int _PySampling_AllocMayJoin(uint64_t alloc_bytes);
+// Allocations are sampled while any profile that is open wants it.
+extern _PySampling_Status _PySampling_AllocReconfigure(void);
+extern void _PySampling_AllocAfterFork(void);
+
 // session/autostart.c.  What -X sampleprof and PYTHONSAMPLEPROF ask for.
 extern PyStatus _PySampling_Autostart(PyThreadState *tstate);
 // Ends whatever there is, and writes what is to be written.
@@ -130,6 +136,7 @@ extern void _PySampling_SinksBegin(uint64_t wall_ns);
 /* Rows that nobody changes any more, and what is to be said of them. */
 struct _sampling_taken {
     struct _sampling_rows *rows;        // a reference
+    struct _sampling_alloc_table allocations;   // a copy
     _PySampling_Options options;
     int64_t start_time_ns;
     uint64_t start_wall_ns;

@@ -73,7 +73,8 @@ _PySampling_Share(const _PySampling_Options *options)
     if (STATE->tables == NULL) {
         return _PySampling_EnginePrepare(options);
     }
-    if (options->depth_frames > STATE->options.depth_frames
+    if (!_PySampling_AllocMayJoin(options->alloc_bytes)
+        || options->depth_frames > STATE->options.depth_frames
         || (options->names & ~STATE->options.names)
         || (options->signal != 0
             && options->signal != _PySampling_ClockSignal())
@@ -111,6 +112,9 @@ _PySampling_OpenSink(PyThreadState *tstate, struct _sampling_sink *sink)
     _PySampling_UnlockTables();
     _PySampling_Status status = is_ready
         ? _PySampling_EngineReconfigure(tstate) : _PySampling_ERR_NO_MEMORY;
+    if (status == _PySampling_OK) {
+        status = _PySampling_AllocReconfigure();
+    }
     if (is_ready && status != _PySampling_OK) {
         int saved_errno = errno;
         _PySampling_CloseSink(tstate, sink);
@@ -131,6 +135,7 @@ _PySampling_CloseSink(PyThreadState *tstate, struct _sampling_sink *sink)
         _PySampling_SinkLink(STATE->session);
     }
     _PySampling_UnlockTables();
+    (void)_PySampling_AllocReconfigure();
     // The others may want a lower rate.
     return STATE->tables != NULL
         ? _PySampling_EngineReconfigure(tstate) : _PySampling_OK;

@@ -13,6 +13,7 @@
 #include "pycore_runtime.h"           // _PyRuntime
 #include "pycore_tstate.h"            // _PyThreadStateImpl
 
+#include "../alloc/alloc.h"
 #include "../calls/calls.h"
 #include "../clock/clock.h"
 #include "../sample/sample.h"
@@ -80,6 +81,7 @@ _PySampling_InterpreterEnd(PyInterpreterState *interp)
     }
     _PySampling_HoldersFini(interp);
     _PySampling_UnlockRegistry();
+    _PySampling_AllocInterpreterEnd(interp);
     _PySampling_BufferFree(s->buffer);
     s->buffer = NULL;
     _PySampling_CallsFree(interp);

@@ -61,6 +61,7 @@ _PySampling_SinkForget(struct _sampling_sink *sink)
     _PySampling_RowsFree(sink->rows);
     _PySampling_RowsFree(sink->taken);
     sink->rows = sink->taken = NULL;
+    _PySampling_AllocTableFree(&sink->allocations);
 }
 
 void
@@ -86,7 +87,12 @@ _PySampling_SinkReady(struct _sampling_sink *sink)
     if (sink->rows == NULL) {
         sink->rows = new_rows(sink);
     }
-    return sink->rows != NULL;
+    return sink->rows != NULL
+        && (sink->options.alloc_bytes == 0
+            || sink->allocations.period_bytes != 0
+            || _PySampling_AllocTableInit(&sink->allocations,
+                                          sink->options.alloc_bytes,
+                                          STATE->tables->lost_node));
 }
 
 void
@@ -271,7 +277,7 @@ _PySampling_SinkDrain(struct _sampling_sink *sink,
     if (result != 1) {
         return result;
     }
-    *profile = _PySampling_ProfileExtract(rows);
+    *profile = _PySampling_ProfileExtract(rows, NULL);
     if (*profile == NULL) {
         _PySampling_LockTables();
         put_back(sink, rows);

@@ -83,6 +83,8 @@ struct _sampling_sink {
     // subscription: what is of tables that have been replaced, and waits.  The
     // newest first.
     struct _sampling_rows *taken;
+    // What of it is in use: taken by a copy.
+    struct _sampling_alloc_table allocations;
     // From when on.  Lock: control_mutex.
     int64_t start_time_ns;      // time.time_ns()
     uint64_t start_wall_ns;     // 0: its first sample is to come

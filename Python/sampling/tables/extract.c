@@ -328,6 +328,17 @@ copy_events(struct copying *c)
     return events != NULL;
 }
 
+static void
+copy_allocations(struct copying *c, struct _sampling_alloc_table *table)
+{
+    for (uint32_t i = 0; i < table->num_allocs; i++) {
+        struct _sampling_alloc_key *key = &table->allocs[i].key;
+        key->node = copy_node(c, key->node);
+        key->labels = copy_labels(c, key->labels);
+        key->thread = copy_thread(c, key->thread);
+    }
+}
+
 static int
 did_anything(const struct _sampling_task_row *row)
 {
@@ -337,7 +348,7 @@ did_anything(const struct _sampling_task_row *row)
 }
 
 static int
-copy_rows(struct copying *c)
+copy_rows(struct copying *c, struct _sampling_alloc_table *allocations)
 {
     add(c, &c->nodes, 0, &(PySampling_Node){0, 0});
     add(c, &c->labels, 0, &(PySampling_Label){
@@ -346,6 +357,7 @@ copy_rows(struct copying *c)
     uint32_t *numbers = copy_samples(c);
     int ok = numbers != NULL && copy_moments(c, numbers) && copy_events(c);
     free(numbers);
+    copy_allocations(c, allocations);
     for (uint32_t i = 0; i < c->from->tasks.num_rows; i++) {
         if (did_anything(&c->from->tasks.rows[i])) {
             (void)copy_class(c, i);
@@ -364,7 +376,8 @@ copy_rows(struct copying *c)
     X(task_classes, PySampling_TaskClass)
 
 struct _sampling_profile *
-_PySampling_ProfileExtract(struct _sampling_rows *from)
+_PySampling_ProfileExtract(struct _sampling_rows *from,
+                           struct _sampling_alloc_table *allocations)
 {
     Py_BUILD_ASSERT(sizeof(PySampling_Sample)
                     == sizeof(struct _sampling_sample_row)
@@ -389,7 +402,11 @@ _PySampling_ProfileExtract(struct _sampling_rows *from)
     c.NAME.out = &to->NAME;
     COLUMNS(X)
 #undef X
-    int ok = copy_rows(&c);
+    if (allocations != NULL) {
+        profile->allocations = *allocations;
+        *allocations = (struct _sampling_alloc_table){0};
+    }
+    int ok = copy_rows(&c, &profile->allocations);
 #define X(NAME, TYPE) free(c.NAME.index.slots);
     COLUMNS(X)
 #undef X
@@ -416,6 +433,7 @@ _PySampling_ProfileFree(struct _sampling_profile *profile)
     X(events, PySampling_Event)
     X(moments, PySampling_Moment)
 #undef X
+    _PySampling_AllocTableFree(&profile->allocations);
     _PySampling_RowsFree(profile->rows);
     free(profile);
 }

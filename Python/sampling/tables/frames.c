@@ -180,6 +180,7 @@ _PySampling_InternPseudo(struct _sampling_tables *tables,
         [_PySampling_PSEUDO_AWAITING] = "[awaiting]",
         [_PySampling_PSEUDO_LOOP_WAIT] = "[loop wait]",
         [_PySampling_PSEUDO_OTHER_TASKS] = "[other tasks]",
+        [_PySampling_PSEUDO_NATIVE_THREAD] = "[native thread]",
     };
     char text[64];
     PyOS_snprintf(text, sizeof(text), formats[pseudo], (unsigned)value);

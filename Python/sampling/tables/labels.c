@@ -96,9 +96,9 @@ find_or_add_label(struct _sampling_tables *tables,
 }
 
 /* The row below `parent` with one more label, or the row of lost labels. */
-static uint32_t
-add_label(struct _sampling_tables *tables, uint32_t parent, uint32_t key,
-          uint32_t value)
+uint32_t
+_PySampling_LabelsBelow(struct _sampling_tables *tables, uint32_t parent,
+                        uint32_t key, uint32_t value)
 {
     if (parent == tables->lost_labels || key == NO_ROW || value == NO_ROW) {
         return tables->lost_labels;
@@ -136,7 +136,7 @@ add_pairs(struct _sampling_tables *tables, PyObject *pairs)
             tables, PyTuple_GET_ITEM(pairs, i));
         uint32_t value = _PySampling_InternText(
             tables, PyTuple_GET_ITEM(pairs, i + 1));
-        labels = add_label(tables, labels, key, value);
+        labels = _PySampling_LabelsBelow(tables, labels, key, value);
     }
     return labels;
 }

@@ -53,6 +53,12 @@ extern uint32_t _PySampling_LabelsWith(struct _sampling_tables *tables,
                                        PyThreadState *tstate,
                                        PyObject *pairs);
 
+// One label more than `labels` has: key and value are strings of the tables, or
+// UINT32_MAX.
+extern uint32_t _PySampling_LabelsBelow(struct _sampling_tables *tables,
+                                        uint32_t labels, uint32_t key,
+                                        uint32_t value);
+
 // The task that the thread is in, or works for: what other threads can work
 // for on its behalf.
 extern struct _sampling_work _PySampling_WorkOf(

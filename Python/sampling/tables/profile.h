@@ -15,6 +15,7 @@
 #endif
 
 #include "cpython/sampling.h"         // PySampling_Batch
+#include "allocations.h"
 #include "tables.h"
 
 /* Samples that differ in who held the GIL, in one profile: a row for each
@@ -181,13 +182,15 @@ struct _sampling_profile {
     uint64_t start_wall_ns;     // the same moment, on the clock of records
     uint64_t duration_ns;
     struct _sampling_counters counters;
+    struct _sampling_alloc_table allocations;   // keys are rows of the batch
     PySampling_Batch batch;
 };
 
 // From rows that have no older ones.  Needs neither a lock nor the GIL.  NULL:
-// no memory.
+// no memory.  `allocations`, which may be NULL, is handed over, too.
 extern struct _sampling_profile *
-_PySampling_ProfileExtract(struct _sampling_rows *rows);
+_PySampling_ProfileExtract(struct _sampling_rows *rows,
+                           struct _sampling_alloc_table *allocations);
 // May be NULL.
 extern void _PySampling_ProfileFree(struct _sampling_profile *profile);
 

@@ -62,6 +62,7 @@ typedef enum {
     _PySampling_PSEUDO_AWAITING,
     _PySampling_PSEUDO_LOOP_WAIT,
     _PySampling_PSEUDO_OTHER_TASKS,     // one coroutine too many to keep
+    _PySampling_PSEUDO_NATIVE_THREAD,   // it has no Python code
     // No frames, but marks: _PySampling_IsMark() of native/native.h.
     _PySampling_PSEUDO_OPCODE,      // value: its specialized opcode
     _PySampling_PSEUDO_CALLEE,      // value: see native/native.h

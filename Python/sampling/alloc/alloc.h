@@ -1,0 +1,210 @@
+/* Sampling profiler: sampled allocations.
+
+   A block of `size` bytes is sampled with the probability
+   p = 1 - exp(-size / alloc_bytes), each one independently of all others: a
+   budget of bytes is drawn from the exponential distribution, every block
+   takes its size from it, and the one that finds less than its size is
+   sampled.  What is left says how many bytes there were, exactly.  A sample
+   stands for 1 / p objects and size / p bytes.
+
+   The functions that allocate only copy pointers, as the signal handler does:
+   no Python code runs, no object is made, no GIL is taken or given up.  What
+   they saw waits in a log, and becomes rows when a thread that has the GIL
+   drains it, with the captures of time. */
+
+#ifndef Py_SAMPLING_ALLOC_H
+#define Py_SAMPLING_ALLOC_H
+
+#ifndef Py_BUILD_CORE
+#  error "this header requires Py_BUILD_CORE define"
+#endif
+
+#include "pycore_interp.h"            // PyInterpreterState.sampling
+#include "../native/native.h"         // _PySampling_Frame
+#include "../tables/profile.h"
+
+/* One address may be of a block in each of them. */
+typedef enum {
+    _PySampling_SMALL_BLOCK = 0,    // in an arena of pymalloc
+    _PySampling_LARGE_BLOCK = 1,    // any other of Python's allocators
+    _PySampling_FOREIGN_BLOCK = 2,  // reported to tracemalloc: + its domain
+} _PySampling_BlockKind;
+
+/* The object is at the beginning of its block, or behind what the collector,
+   or its attributes, have before it. */
+#define _PySampling_TYPE_CANDIDATES 3
+#define _PySampling_TYPE_WORDS 6
+
+/* A block that was sampled, until its end has been drained. */
+struct _sampling_block {
+    uintptr_t address;
+    size_t size_bytes;
+    unsigned int kind;          // _PySampling_BlockKind
+    int has_types;              // it has ended, before it was drained
+    uint32_t next;              // in the chain of its bucket, or of free ones
+    uint32_t capture;           // its stack is still to be named there; or
+                                // _PySampling_NO_CAPTURE
+    struct _sampling_alloc_key key;     // then
+    uint64_t number;            // of the samples; 0: not drained yet
+    PyTypeObject *types[_PySampling_TYPE_CANDIDATES];   // maybe
+};
+
+#define _PySampling_NO_BLOCK UINT32_MAX
+#define _PySampling_NO_CAPTURE UINT32_MAX
+
+/* The stack of blocks that were allocated by one instruction. */
+struct _sampling_alloc_capture {
+    PyInterpreterState *interp; // whose GIL names it; NULL: no Python thread
+    PyThreadState *tstate;
+    PyObject *context;          // borrowed
+    const void *frame;          // compared, never followed
+    const void *instr;
+    int gc_generation;
+    uint32_t first;             // of the frames, leaf first
+    uint32_t depth;
+    uint32_t thread;            // row
+    unsigned long ident;        // of a thread that is not Python's
+    int native_id;
+    int is_named;               // `key` is known
+    struct _sampling_alloc_key key;
+};
+
+/* Buckets of the filter: 2,000 sampled blocks, of a heap of 1 GiB by the
+   default, leave 15 of 16 other blocks without a look-up. */
+#define _PySampling_FILTER_BUCKETS 32768
+
+/* Made by the first session that samples allocations, and kept: functions of
+   ours may be called as long as the process lives. */
+struct _sampling_alloc {
+    // Read without the lock.
+    int active;
+    int64_t large_budget;       // of all blocks that are not small; atomic
+    uint64_t large_drawn;       // atomic; the budget less than that was used
+    uint8_t filter[_PySampling_FILTER_BUCKETS];     // large blocks; relaxed
+    PyMemAllocatorEx inner[3];  // by PyMemAllocatorDomain: what ours call
+    // The lock of all else, a leaf: nothing is locked, and no hook called,
+    // with it.
+    PyMutex mutex;
+    uint64_t period_bytes;      // alloc_bytes
+    unsigned int session;       // rises when all blocks are forgotten
+    uint64_t random;
+    unsigned int serial;        // of the tables that keys are rows of
+    uint64_t num_samples;
+    struct _sampling_block *blocks;
+    uint32_t num_blocks;
+    uint32_t cap_blocks;
+    uint32_t free_block;
+    uint32_t *buckets;          // block, by address
+    uint32_t bucket_mask;
+    uint32_t num_live;          // whose end is not in the log
+    // In the order in which it happened: block << 1, + 1 at its end.
+    uint32_t *log;
+    uint32_t num_log;
+    uint32_t cap_log;
+    struct _sampling_alloc_capture *captures;
+    uint32_t num_captures;
+    uint32_t cap_captures;
+    _PySampling_Frame *frames;
+    uint32_t num_frames;
+    uint32_t cap_frames;
+    int wrapped;                // bits of domains: ours are in the vector, or
+                                // below what another tool has put there
+};
+
+// Called with nothing but the lock of the block's own allocator: takes
+// alloc->mutex only, and allocates with malloc().  `interp` has its GIL.
+// Returns whether the block is sampled.
+extern int _PySampling_AllocSmall(PyInterpreterState *interp, void *block,
+                                  size_t size_bytes);
+// A sampled block ends, if it is one.  Returns whether it was.
+extern int _PySampling_AllocEnd(unsigned int kind, void *block);
+// The same of a block that may go on: it is out of the table, and comes back,
+// or has ended.
+typedef struct {
+    uint32_t block;
+    unsigned int session;
+} _PySampling_TakenBlock;
+extern _PySampling_TakenBlock _PySampling_AllocTake(unsigned int kind,
+                                                    void *block);
+extern void _PySampling_AllocPutBack(_PySampling_TakenBlock taken);
+extern void _PySampling_AllocEndTaken(_PySampling_TakenBlock taken);
+// Is there one?
+extern int _PySampling_AllocHas(unsigned int kind, void *block);
+// A block that is not small; any thread, with or without a GIL.
+extern void _PySampling_AllocLarge(unsigned int kind, void *block,
+                                   size_t size_bytes);
+
+static inline uint32_t
+_PySampling_FilterBucket(const void *block)
+{
+    return (uint32_t)(((uintptr_t)block >> 4) * 0x9E3779B97F4A7C15u >> 32)
+        % _PySampling_FILTER_BUCKETS;
+}
+
+// May it be a sampled one?
+static inline int
+_PySampling_AllocMayHave(const struct _sampling_alloc *alloc,
+                         const void *block)
+{
+    return block != NULL && _Py_atomic_load_uint8_relaxed(
+        &alloc->filter[_PySampling_FilterBucket(block)]) != 0;
+}
+
+// alloc/types.c.  What may be the type of the object in a block that begins
+// with these words.
+extern void
+_PySampling_AllocFindTypes(const uintptr_t *words, size_t size_bytes,
+                           PyTypeObject *types[_PySampling_TYPE_CANDIDATES]);
+// The labels with the type of the block.
+extern uint32_t _PySampling_AllocLabels(struct _sampling_tables *tables,
+                                        PyInterpreterState *interp,
+                                        struct _sampling_block *block,
+                                        uint32_t labels);
+
+// alloc/functions.c.  The allocators of all domains are ours from now on, or
+// as before.
+extern void _PySampling_AllocInstall(struct _sampling_alloc *alloc);
+extern void _PySampling_AllocUninstall(struct _sampling_alloc *alloc);
+// They are, if another tool has taken them away with its own.
+extern void _PySampling_AllocCheck(struct _sampling_alloc *alloc);
+
+// alloc/pymalloc.h, in obmalloc.c.  Exchanges pymalloc's functions.  Returns
+// whether it has them, or ours in their place.
+extern int _PySampling_AllocExchange(PyMemAllocatorEx *allocator, int is_on);
+// Is it one of Python's own, with nothing around it?
+extern int _PySampling_AllocIsPlain(const PyMemAllocatorEx *allocator);
+
+// alloc/samples.c.  With the GIL of any interpreter, and tables_mutex.
+// NULL: no memory.
+extern struct _sampling_alloc *_PySampling_AllocState(void);
+extern void _PySampling_AllocBegin(struct _sampling_alloc *alloc,
+                                   uint64_t period_bytes);
+extern void _PySampling_AllocStop(struct _sampling_alloc *alloc);
+// No block that was sampled is known any more.  With the lock.
+extern void _PySampling_AllocForgetBlocks(struct _sampling_alloc *alloc);
+// Before its state goes.
+extern void _PySampling_AllocInterpreterEnd(PyInterpreterState *interp);
+// Requested of all allocators since ours were first installed.
+extern uint64_t _PySampling_AllocTotalBytes(void);
+// In the child of a fork.  Async-signal-safe.
+extern void _PySampling_AllocForget(void);
+
+// alloc/drain.c.  What the log has becomes rows.  Like _PySampling_Drain(), of
+// which it is a part.
+extern void _PySampling_AllocDrain(PyThreadState *tstate,
+                                   _PySampling_Thread *thread);
+
+// alloc/resident.c.  With the GIL, whose interpreter's arenas are counted.
+struct _sampling_resident {
+    uint64_t rss_bytes;         // 0: not known
+    uint64_t peak_rss_bytes;
+    uint64_t file_bytes;        // of it: programs, libraries, mmap, shared
+    uint64_t arenas_bytes;      // of pymalloc
+    uint64_t arenas_used_bytes; // by blocks in them
+    uint64_t malloc_used_bytes; // of C's malloc, whoever asked
+    uint64_t malloc_free_bytes; // kept by it
+    int has_malloc;
+};
+extern void _PySampling_ReadResident(struct _sampling_resident *resident);
+
+#endif  // !Py_SAMPLING_ALLOC_H

@@ -1,0 +1,241 @@
+/* Sampling profiler: allocators that see each block.
+
+   Owns what is put in the place of Python's allocators, and around those that
+   are not pymalloc's.  Must not know which blocks are sampled.
+
+   Our functions get the context of those that they call, and no block has a
+   header.  So whoever allocates meanwhile, with no GIL, may meet any mixture of
+   old functions and new ones, and another tool may stay on top of ours. */
+
+#include "Python.h"
+
+#include "pycore_pymem.h"             // _PyMem_DebugEnabled()
+#include "pycore_pystate.h"           // _PyThreadState_GET()
+#include "pycore_runtime.h"           // _PyRuntime
+
+#include "alloc.h"
+
+#define STATE (&_PyRuntime.sampling)
+
+/* A large object is asked for in one domain, which asks for raw memory: the
+   outermost of our functions sees it.  Who has a GIL knows whether it is
+   within another. */
+static inline int *
+nested(void)
+{
+    PyThreadState *tstate = _PyThreadState_GET();
+    return tstate != NULL ? &tstate->interp->sampling.alloc_nested : NULL;
+}
+
+static inline int
+is_nested(void)
+{
+    int *its = nested();
+    return its != NULL && *its != 0;
+}
+
+static inline void
+nest(int change)
+{
+    int *its = nested();
+    if (its != NULL) {
+        *its += change;
+    }
+}
+
+/* Only if blocks of that domain may be asked for in another. */
+#define NESTS(DOMAIN) ((DOMAIN) != PYMEM_DOMAIN_RAW)
+
+static void *
+reallocate(int domain, void *ctx, void *block, size_t size)
+{
+    struct _sampling_alloc *alloc = STATE->alloc;
+    // Before, since another thread may get the address at once.
+    _PySampling_TakenBlock taken = {_PySampling_NO_BLOCK, 0};
+    if (_PySampling_AllocMayHave(alloc, block)) {
+        taken = _PySampling_AllocTake(_PySampling_LARGE_BLOCK, block);
+    }
+    if (NESTS(domain)) {
+        nest(1);
+    }
+    void *moved = alloc->inner[domain].realloc(ctx, block, size);
+    if (NESTS(domain)) {
+        nest(-1);
+    }
+    if (moved == NULL) {
+        _PySampling_AllocPutBack(taken);
+        return NULL;
+    }
+    _PySampling_AllocEndTaken(taken);
+    if (!is_nested()) {
+        _PySampling_AllocLarge(_PySampling_LARGE_BLOCK, moved, size);
+    }
+    return moved;
+}
+
+#define FUNCTIONS(NAME, DOMAIN) \
+    static void * \
+    NAME##_malloc(void *ctx, size_t size) \
+    { \
+        if (NESTS(DOMAIN)) { \
+            nest(1); \
+        } \
+        void *block = STATE->alloc->inner[DOMAIN].malloc(ctx, size); \
+        if (NESTS(DOMAIN)) { \
+            nest(-1); \
+        } \
+        if (block != NULL && !is_nested()) { \
+            _PySampling_AllocLarge(_PySampling_LARGE_BLOCK, block, size); \
+        } \
+        return block; \
+    } \
+    \
+    static void * \
+    NAME##_calloc(void *ctx, size_t num, size_t size) \
+    { \
+        if (NESTS(DOMAIN)) { \
+            nest(1); \
+        } \
+        void *block = STATE->alloc->inner[DOMAIN].calloc(ctx, num, size); \
+        if (NESTS(DOMAIN)) { \
+            nest(-1); \
+        } \
+        if (block != NULL && !is_nested()) { \
+            _PySampling_AllocLarge(_PySampling_LARGE_BLOCK, block, \
+                                   num * size); \
+        } \
+        return block; \
+    } \
+    \
+    static void * \
+    NAME##_realloc(void *ctx, void *block, size_t size) \
+    { \
+        return reallocate(DOMAIN, ctx, block, size); \
+    } \
+    \
+    static void \
+    NAME##_free(void *ctx, void *block) \
+    { \
+        struct _sampling_alloc *alloc = STATE->alloc; \
+        if (_PySampling_AllocMayHave(alloc, block)) { \
+            (void)_PySampling_AllocEnd(_PySampling_LARGE_BLOCK, block); \
+        } \
+        alloc->inner[DOMAIN].free(ctx, block); \
+    }
+
+FUNCTIONS(raw, PYMEM_DOMAIN_RAW)
+FUNCTIONS(mem, PYMEM_DOMAIN_MEM)
+FUNCTIONS(obj, PYMEM_DOMAIN_OBJ)
+
+
+/* Blocks of libraries. */
+
+void
+(_PySampling_BlockUntracked)(unsigned int domain, uintptr_t block)
+{
+    if (_PySampling_AllocMayHave(STATE->alloc, (void *)block)) {
+        (void)_PySampling_AllocEnd(_PySampling_FOREIGN_BLOCK + domain,
+                                   (void *)block);
+    }
+}
+
+/* One that has moved, or is used again, is reported without an end. */
+void
+(_PySampling_BlockTracked)(unsigned int domain, uintptr_t block,
+                           size_t size_bytes)
+{
+    (_PySampling_BlockUntracked)(domain, block);
+    if (block != 0 && STATE->alloc->active) {
+        _PySampling_AllocLarge(_PySampling_FOREIGN_BLOCK + domain,
+                               (void *)block, size_bytes);
+    }
+}
+
+
+/* In their place. */
+
+static const PyMemAllocatorEx functions[] = {
+    [PYMEM_DOMAIN_RAW] = {
+        NULL, raw_malloc, raw_calloc, raw_realloc, raw_free},
+    [PYMEM_DOMAIN_MEM] = {
+        NULL, mem_malloc, mem_calloc, mem_realloc, mem_free},
+    [PYMEM_DOMAIN_OBJ] = {
+        NULL, obj_malloc, obj_calloc, obj_realloc, obj_free},
+};
+
+static const PyMemAllocatorDomain domains[] = {
+    PYMEM_DOMAIN_RAW, PYMEM_DOMAIN_MEM, PYMEM_DOMAIN_OBJ};
+
+
+/* Life. */
+
+static PyMemAllocatorEx *
+allocator_of(PyMemAllocatorDomain domain)
+{
+    return domain == PYMEM_DOMAIN_RAW ? &_PyRuntime.allocators.standard.raw
+        : domain == PYMEM_DOMAIN_MEM ? &_PyRuntime.allocators.standard.mem
+        : &_PyRuntime.allocators.standard.obj;
+}
+
+/* Another tool may be on top of ours.  But if an allocator of Python's own is
+   there, whoever was has taken ours away with its own. */
+static void
+wrap(struct _sampling_alloc *alloc, PyMemAllocatorDomain domain)
+{
+    PyMemAllocatorEx *current = allocator_of(domain);
+    if (current->malloc == functions[domain].malloc
+        || ((alloc->wrapped & 1 << domain)
+            && !_PySampling_AllocIsPlain(current)))
+    {
+        return;
+    }
+    alloc->inner[domain] = *current;
+    PyMemAllocatorEx ours = functions[domain];
+    ours.ctx = current->ctx;
+    *current = ours;
+    alloc->wrapped |= 1 << domain;
+}
+
+void
+_PySampling_AllocInstall(struct _sampling_alloc *alloc)
+{
+    PyMutex_LockFlags(&_PyRuntime.allocators.mutex, _Py_LOCK_DONT_DETACH);
+    for (size_t i = 0; i < Py_ARRAY_LENGTH(domains); i++) {
+        if (domains[i] == PYMEM_DOMAIN_RAW
+            || !_PySampling_AllocExchange(allocator_of(domains[i]), 1))
+        {
+            wrap(alloc, domains[i]);
+        }
+    }
+    PyMutex_Unlock(&_PyRuntime.allocators.mutex);
+}
+
+void
+_PySampling_AllocCheck(struct _sampling_alloc *alloc)
+{
+    for (size_t i = 0; i < Py_ARRAY_LENGTH(domains); i++) {
+        if (_PySampling_AllocIsPlain(allocator_of(domains[i]))) {
+            _PySampling_AllocInstall(alloc);
+            return;
+        }
+    }
+}
+
+/* What another tool is on top of stays, and samples nothing. */
+void
+_PySampling_AllocUninstall(struct _sampling_alloc *alloc)
+{
+    PyMutex_LockFlags(&_PyRuntime.allocators.mutex, _Py_LOCK_DONT_DETACH);
+    for (size_t i = 0; i < Py_ARRAY_LENGTH(domains); i++) {
+        PyMemAllocatorDomain domain = domains[i];
+        PyMemAllocatorEx *current = allocator_of(domain);
+        if (current->malloc == functions[domain].malloc) {
+            *current = alloc->inner[domain];
+            alloc->wrapped &= ~(1 << domain);
+        }
+        else if (domain != PYMEM_DOMAIN_RAW) {
+            (void)_PySampling_AllocExchange(current, 0);
+        }
+    }
+    PyMutex_Unlock(&_PyRuntime.allocators.mutex);
+}

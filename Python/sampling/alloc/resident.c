@@ -1,0 +1,102 @@
+/* Sampling profiler: of what the memory of the process consists.
+
+   Owns the reading of what allocators and the kernel know of themselves.  Must
+   not know of samples. */
+
+#include "Python.h"
+
+#include "pycore_interp.h"            // PyInterpreterState.obmalloc
+#include "pycore_obmalloc.h"          // struct arena_object
+#include "pycore_pystate.h"           // _PyInterpreterState_GET()
+
+#include "alloc.h"
+
+#include <fcntl.h>
+#include <malloc.h>                   // mallinfo2()
+#include <string.h>
+#include <unistd.h>
+
+
+/* What /proc/self/status says, in KiB. */
+static uint64_t
+status_bytes(const char *text, const char *name)
+{
+    const char *line = strstr(text, name);
+    return line == NULL ? 0
+        : (uint64_t)strtoull(line + strlen(name), NULL, 10) << 10;
+}
+
+static void
+read_status(struct _sampling_resident *resident)
+{
+    char text[4096];
+    int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+    ssize_t size = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    if (size > 0) {
+        text[size] = '\0';
+        resident->rss_bytes = status_bytes(text, "\nVmRSS:");
+        resident->peak_rss_bytes = status_bytes(text, "\nVmHWM:");
+        resident->file_bytes = status_bytes(text, "\nRssFile:")
+            + status_bytes(text, "\nRssShmem:");
+    }
+}
+
+#ifdef WITH_PYMALLOC
+/* Blocks in use of an arena, whose pools are carved off one after the other. */
+static uint64_t
+used_of_arena(const struct arena_object *arena)
+{
+    uint64_t bytes = 0;
+    uintptr_t pool = (uintptr_t)_Py_ALIGN_UP(arena->address, POOL_SIZE);
+    for (; pool < (uintptr_t)arena->pool_address; pool += POOL_SIZE) {
+        const struct pool_header *header = (struct pool_header *)pool;
+        if (header->ref.count != 0) {
+            bytes += (uint64_t)header->ref.count
+                * INDEX2SIZE(header->szidx);
+        }
+    }
+    return bytes;
+}
+
+static void
+read_arenas(struct _sampling_resident *resident)
+{
+    const struct _obmalloc_mgmt *mgmt =
+        &_PyInterpreterState_GET()->obmalloc->mgmt;
+    for (unsigned int i = 0; i < mgmt->maxarenas; i++) {
+        const struct arena_object *arena = &mgmt->arenas[i];
+        if (arena->address != 0) {
+            resident->arenas_bytes += ARENA_SIZE;
+            resident->arenas_used_bytes += used_of_arena(arena);
+        }
+    }
+}
+#else
+static void
+read_arenas(struct _sampling_resident *Py_UNUSED(resident))
+{
+}
+#endif
+
+static void
+read_malloc(struct _sampling_resident *resident)
+{
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
+    struct mallinfo2 info = mallinfo2();
+    resident->malloc_used_bytes = info.uordblks + info.hblkhd;
+    resident->malloc_free_bytes = info.fordblks;
+    resident->has_malloc = 1;
+#endif
+}
+
+void
+_PySampling_ReadResident(struct _sampling_resident *resident)
+{
+    memset(resident, 0, sizeof(*resident));
+    read_status(resident);
+    read_arenas(resident);
+    read_malloc(resident);
+}

@@ -1,0 +1,251 @@
+/* Sampling profiler: rows of what was allocated.
+
+   Owns the sums and the peak.  Must not know when a block is sampled, nor how
+   its end is noticed (alloc/). */
+
+#include "Python.h"
+
+#include "allocations.h"
+#include "store.h"
+
+#include <math.h>                     // expm1()
+
+
+/* Of a block that is sampled with the probability p, s / p is its size without
+   bias, and s * s * (1 - p) / (p * p) the variance of that, also without. */
+struct _sampling_amount
+_PySampling_AmountOf(size_t size_bytes, uint64_t period_bytes)
+{
+    double size = (double)size_bytes;
+    double p = -expm1(-size / (double)period_bytes);
+    double q = exp(-size / (double)period_bytes);
+    return (struct _sampling_amount){
+        .objects = (uint64_t)llround(_PySampling_OBJECT_PARTS / p),
+        .bytes = (uint64_t)llround(size / p),
+        .variance = (uint64_t)llround(
+            size / p * size / p * q / _PySampling_VARIANCE_UNIT),
+    };
+}
+
+static void
+add(struct _sampling_amount *to, const struct _sampling_amount *amount)
+{
+    to->objects += amount->objects;
+    to->bytes += amount->bytes;
+    to->variance += amount->variance;
+}
+
+static void
+subtract(struct _sampling_amount *from, const struct _sampling_amount *amount)
+{
+    from->objects -= amount->objects;
+    from->bytes -= amount->bytes;
+    from->variance -= amount->variance;
+}
+
+
+/* Rows. */
+
+static uint32_t
+hash_alloc_key(const struct _sampling_alloc_key *key)
+{
+    return mix((uint64_t)key->labels << 32 | key->node, key->thread);
+}
+
+/* Makes space for one more row; the index is twice as large as the rows.
+   Returns 0 if there is none. */
+static int
+reserve(struct _sampling_alloc_table *table)
+{
+    if (table->num_allocs < table->cap_allocs) {
+        return 1;
+    }
+    uint32_t cap = Py_MAX(2 * table->cap_allocs, _PySampling_FIRST_ROWS);
+    if (cap > _PySampling_MAX_ALLOC_ROWS) {
+        return 0;
+    }
+    struct _sampling_alloc_row *rows =
+        realloc(table->allocs, cap * sizeof(*rows));
+    if (rows == NULL) {
+        return 0;
+    }
+    table->allocs = rows;
+    uint32_t *slots = calloc(2 * cap, sizeof(*slots));
+    if (slots == NULL) {
+        return 0;
+    }
+    free(table->alloc_index.slots);
+    table->alloc_index = (struct _sampling_index){slots, 2 * cap - 1, 0};
+    for (uint32_t i = 0; i < table->num_allocs; i++) {
+        index_put(&table->alloc_index, hash_alloc_key(&rows[i].key), i);
+    }
+    table->cap_allocs = cap;
+    return 1;
+}
+
+static struct _sampling_alloc_row *
+find(const struct _sampling_alloc_table *table,
+     const struct _sampling_alloc_key *key)
+{
+    FOR_CANDIDATES(table->alloc_index, hash_alloc_key(key), row) {
+        const struct _sampling_alloc_key *its = &table->allocs[row].key;
+        if (its->node == key->node && its->thread == key->thread
+            && its->labels == key->labels)
+        {
+            return &table->allocs[row];
+        }
+    }
+    return NULL;
+}
+
+static struct _sampling_alloc_row *
+find_or_add(struct _sampling_alloc_table *table,
+            const struct _sampling_alloc_key *key)
+{
+    struct _sampling_alloc_row *found = find(table, key);
+    if (found != NULL) {
+        return found;
+    }
+    if (!reserve(table)) {
+        return NULL;
+    }
+    uint32_t row = table->num_allocs++;
+    table->allocs[row] = (struct _sampling_alloc_row){.key = *key};
+    index_put(&table->alloc_index, hash_alloc_key(key), row);
+    return &table->allocs[row];
+}
+
+
+/* The peak.  A new one costs no more than its number: a row writes down what
+   it has before it changes, if a peak has come since it did. */
+
+static void
+keep_peak(const struct _sampling_alloc_table *table,
+          struct _sampling_alloc_row *row)
+{
+    if (row->peak_number != table->peak_number) {
+        row->peak_number = table->peak_number;
+        row->peak = row->in_use;
+    }
+}
+
+struct _sampling_amount
+_PySampling_PeakOf(const struct _sampling_alloc_table *table,
+                   const struct _sampling_alloc_row *row)
+{
+    return row->peak_number == table->peak_number ? row->peak : row->in_use;
+}
+
+int
+_PySampling_AllocTableAdd(struct _sampling_alloc_table *table,
+                          const struct _sampling_alloc_key *key,
+                          const struct _sampling_amount *amount,
+                          int is_large, uint64_t wall_ns)
+{
+    struct _sampling_alloc_row *row = key->node != _PySampling_NO_NODE
+        ? find_or_add(table, key) : NULL;
+    int is_kept = row != NULL;
+    if (!is_kept) {
+        row = &table->allocs[0];
+    }
+    keep_peak(table, row);
+    add(&row->allocated, amount);
+    add(&row->in_use, amount);
+    if (is_large) {
+        add(&table->large, amount);
+    }
+    table->in_use_bytes += amount->bytes;
+    if (table->in_use_bytes > table->peak_bytes) {
+        table->peak_bytes = table->in_use_bytes;
+        table->peak_wall_ns = wall_ns;
+        table->peak_number++;
+    }
+    return is_kept;
+}
+
+void
+_PySampling_AllocTableRemove(struct _sampling_alloc_table *table,
+                             const struct _sampling_alloc_key *key,
+                             const struct _sampling_amount *amount,
+                             int is_large)
+{
+    struct _sampling_alloc_row *row = find(table, key);
+    if (row == NULL) {
+        row = &table->allocs[0];
+    }
+    keep_peak(table, row);
+    subtract(&row->in_use, amount);
+    if (is_large) {
+        subtract(&table->large, amount);
+    }
+    table->in_use_bytes -= amount->bytes;
+}
+
+
+/* Life. */
+
+int
+_PySampling_AllocTableInit(struct _sampling_alloc_table *table,
+                           uint64_t period_bytes, uint32_t lost_node)
+{
+    if (find_or_add(table, &(struct _sampling_alloc_key){
+            .node = lost_node}) == NULL)
+    {
+        return 0;
+    }
+    table->period_bytes = period_bytes;
+    table->since = _PySampling_SINCE_BEGIN;
+    return 1;
+}
+
+/* What is in use goes on: it is a level.  The peak is now. */
+void
+_PySampling_AllocTableClear(struct _sampling_alloc_table *table)
+{
+    struct _sampling_index *index = &table->alloc_index;
+    memset(index->slots, 0, (index->mask + 1) * sizeof(uint32_t));
+    index->used = 0;
+    uint32_t num = 0;
+    for (uint32_t i = 0; i < table->num_allocs; i++) {
+        struct _sampling_alloc_row row = table->allocs[i];
+        if (i == 0 || row.in_use.bytes != 0) {
+            row.allocated = (struct _sampling_amount){0};
+            row.peak_number = 0;
+            table->allocs[num] = row;
+            index_put(index, hash_alloc_key(&row.key), num++);
+        }
+    }
+    table->num_allocs = num;
+    table->peak_bytes = table->in_use_bytes;
+    table->peak_number = 1;
+    table->peak_wall_ns = 0;
+}
+
+int
+_PySampling_AllocTableCopy(struct _sampling_alloc_table *copy,
+                           const struct _sampling_alloc_table *from)
+{
+    *copy = *from;
+    copy->alloc_index = (struct _sampling_index){0};
+    copy->cap_allocs = 0;
+    if (from->allocs == NULL) {
+        return 1;
+    }
+    size_t bytes = from->num_allocs * sizeof(*from->allocs);
+    copy->allocs = malloc(bytes);
+    if (copy->allocs == NULL) {
+        copy->num_allocs = 0;
+        copy->period_bytes = 0;
+        return 0;
+    }
+    memcpy(copy->allocs, from->allocs, bytes);
+    return 1;
+}
+
+void
+_PySampling_AllocTableFree(struct _sampling_alloc_table *table)
+{
+    free(table->alloc_index.slots);
+    free(table->allocs);
+    *table = (struct _sampling_alloc_table){0};
+}
