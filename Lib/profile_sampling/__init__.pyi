@@ -13,14 +13,15 @@ _R = TypeVar('_R')
 _Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 _Pattern = str | re.Pattern[str]
 _Patterns = _Pattern | Iterable[_Pattern]
-_Mode = Literal['wall', 'cpu']
+_Mode = Literal['wall', 'cpu', 'alloc']
 _Names = Literal['off', 'calls', 'opcodes', 'all']
 _Calls = Literal['off', 'queries', 'python', 'all']
 
 def start(mode: _Mode = 'wall', *, rate_hz: int = 1000,
           depth_frames: int | None = None, names: _Names | None = None,
           signal: int | None = None, defer: bool = False,
-          timeline: bool = False, calls: _Calls | None = None) -> None: ...
+          timeline: bool = False, calls: _Calls | None = None,
+          alloc_bytes: int | None = None) -> None: ...
 def stop() -> Profile: ...
 def snapshot(*, clear: bool = False) -> Profile: ...
 def running() -> bool: ...
@@ -53,7 +54,8 @@ class profile(_Block):
                  depth_frames: int | None = None,
                  names: _Names | None = None, signal: int | None = None,
                  out: _Path | None = None, timeline: bool = False,
-                 calls: _Calls | None = None) -> None: ...
+                 calls: _Calls | None = None,
+                 alloc_bytes: int | None = None) -> None: ...
 
 class region(_Block):
     def __init__(self) -> None: ...

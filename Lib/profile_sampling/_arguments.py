@@ -2,8 +2,10 @@
 
 import argparse
 
+from profile_sampling._data.allocations import MODE as ALLOC
 from profile_sampling._data.values import MODES, NAMES
-from profile_sampling._options import MAX_DEPTH_FRAMES, MAX_RATE_HZ
+from profile_sampling._options import (
+    MAX_DEPTH_FRAMES, MAX_RATE_HZ, size_bytes)
 
 
 def whole(largest):
@@ -17,6 +19,14 @@ def whole(largest):
     return number
 
 
+def _size(text):
+    size = size_bytes(text)
+    if size is None:
+        raise argparse.ArgumentTypeError(
+            f'expected a size such as 512K or 1M, not {text!r}')
+    return size
+
+
 def add_rate(parser):
     parser.add_argument(
         '-r', '-F', '--rate', metavar='HZ', type=whole(MAX_RATE_HZ),
@@ -27,8 +37,15 @@ def add_rate(parser):
 def add_kind(parser):
     """Add what the samples are of."""
     parser.add_argument(
-        '--mode', choices=MODES, default='wall',
+        '--mode', choices=(*MODES, ALLOC), default='wall',
         help='what the profile is about (default: %(default)s)')
+    parser.add_argument(
+        '--alloc', action='store_const', const=ALLOC, dest='mode',
+        help='the same as --mode alloc: memory alone')
+    parser.add_argument(
+        '--alloc-bytes', metavar='SIZE', type=_size,
+        help='sample allocations, too: a block for each so many bytes, such '
+             'as 64K (of memory alone: 512K)')
     parser.add_argument(
         '--depth', metavar='FRAMES', type=whole(MAX_DEPTH_FRAMES),
         help='how many frames of a stack to keep (default: 512)')

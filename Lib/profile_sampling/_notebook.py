@@ -136,6 +136,7 @@ def _run(shell, options, code):
     path = options.output and _formats.fixed(options.output)
     before = set(sys._current_frames())
     block = profile(options.mode, rate_hz=options.rate,
+                    alloc_bytes=options.alloc_bytes,
                     depth_frames=options.depth, names=options.names,
                     timeline=options.timeline)
     try:

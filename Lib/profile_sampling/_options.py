@@ -1,16 +1,19 @@
 """What a user may ask of the core."""
 
 from profile_sampling._data import checks
+from profile_sampling._data.allocations import (
+    DEFAULT_BYTES, MODE as ALLOC)
 from profile_sampling._data.counts import MODES as COUNT_MODES, OFF
 from profile_sampling._data.values import MODES, NAMES
 
 MAX_RATE_HZ = 10_000
 MAX_DEPTH_FRAMES = 16_384
 MAX_DURATION_S = 999_999_999
+MAX_ALLOC_BYTES = 1 << 40
 # What others call a profile of memory, and what is said of it.
-MEMORY_MODES = 'memory', 'mem', 'alloc'
-NO_MEMORY = ('there are no profiles of memory: stat says how much a program '
-             'used, and tracemalloc or memray which lines')
+MEMORY_MODES = 'memory', 'mem'
+NO_MEMORY = ('sampled allocations are the mode alloc, and --memory shows '
+             'them: -X sampleprof=alloc, report --memory')
 
 
 def with_hints(function):
@@ -37,7 +40,7 @@ def with_hints(function):
     return hinting
 
 
-def checked(mode, rate_hz, depth_frames, names, signal):
+def checked(mode, rate_hz, depth_frames, names, signal, alloc_bytes=None):
     """Return the arguments of the core for those that are not None."""
     options = {}
     if mode is not None:
@@ -45,6 +48,14 @@ def checked(mode, rate_hz, depth_frames, names, signal):
         options['mode'] = mode
     if rate_hz is not None:
         options['rate_hz'] = checked_rate(rate_hz)
+    if mode == ALLOC:
+        # Nobody wants to know its time.
+        options['rate_hz'] = 1
+        if alloc_bytes is None:
+            alloc_bytes = DEFAULT_BYTES
+    if alloc_bytes is not None:
+        options['alloc_bytes'] = checks.whole('alloc_bytes', alloc_bytes,
+                                              most=MAX_ALLOC_BYTES)
     return options | checked_capture(depth_frames, names, signal)
 
 
@@ -70,9 +81,7 @@ def check_mode(mode):
         hint = '; write @profile()' if callable(mode) else ''
         raise TypeError(
             f'mode must be a str, not {type(mode).__name__}{hint}')
-    if mode not in MODES:
-        raise ValueError('mode must be '
-                         f'{" or ".join(map(repr, MODES))}, not {mode!r}')
+    checks.one_of('mode', mode, (*MODES, ALLOC))
 
 
 def signal_number(signal):
@@ -83,6 +92,19 @@ def signal_number(signal):
 def names_bits(names):
     """Return the bits by which the core knows what to name."""
     return NAMES.index(checks.one_of('names', names, NAMES))
+
+
+def size_bytes(text):
+    """Return the bytes of a size such as 512K, 64KiB or 1M; None: it is none.
+    """
+    number = text.upper().removesuffix('IB').removesuffix('B')
+    exponent = 'KMG'.find(number[-1:]) + 1 if number else 0
+    number = number[:-1] if exponent else number
+    # int() would take blanks and signs as well.
+    if not (number.isascii() and number.isdigit() and len(number) < 14):
+        return None
+    size = int(number) << 10 * exponent
+    return size if 1 <= size <= MAX_ALLOC_BYTES else None
 
 
 def checked_calls(calls):

@@ -29,7 +29,7 @@ def add(commands):
     meta.add(parser)
     parser.set_defaults(run=_run, program=None, mode='wall', rate=1000,
                         depth=None, duration=None, names=None, timeline=False,
-                        calls=ALL, watch=(), max_bytes=None)
+                        alloc_bytes=None, calls=ALL, watch=(), max_bytes=None)
 
 
 def _run(options):

@@ -15,7 +15,7 @@ _COMMANDS = {
     'show': _SHOW}
 _OPTIONS = {
     '--pid': _RUNNING, '-p': _RUNNING, '--attach': _RUNNING,
-    '--live': _LIVE, '--memory': NO_MEMORY, '--alloc': NO_MEMORY,
+    '--live': _LIVE, '--memory': NO_MEMORY,
     '--native': 'C functions have their names without it',
     '-n': 'C functions have their names without it',
     '--subprocesses': 'child processes leave profiles of their own, and '

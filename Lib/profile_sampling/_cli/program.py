@@ -248,6 +248,8 @@ def session_text(options, *, out, quiet, format=None, parent=None):
     items = [options.mode, f'rate_hz={options.rate}', f'out={out}']
     if format is not None:
         items.append(f'format={format}')
+    if options.alloc_bytes is not None:
+        items.append(f'alloc={options.alloc_bytes}')
     if options.depth is not None:
         items.append(f'depth_frames={options.depth}')
     if options.duration is not None:

@@ -9,7 +9,8 @@ sample has any.
 """
 
 from profile_sampling import _clock
-from profile_sampling._data import counting_cost, idle, origins
+from profile_sampling._data import (
+    allocations, counting_cost, idle, origins)
 from profile_sampling._data.label_names import TASK_CLASS
 from profile_sampling._data.lives import of_core
 from profile_sampling._data.schema import (
@@ -80,7 +81,7 @@ def _converted(raw):
     process = _process(raw)
     if raw.get('moments') is not None:
         raw = raw | {'timeline': _timeline(raw)}
-    return raw | {
+    raw = raw | {
         'is_recorded_here': True, 'labels': labels,
         'threads': [(*row[:4], process) for row in raw['threads']],
         'keys': rows.schema.keys, 'value_types': values,
@@ -89,6 +90,10 @@ def _converted(raw):
         'task_classes': [of_core(functions[row], *counters)
                          for row, *counters in raw['task_classes']
                          if counters]}
+    if raw.get('allocations') is None:
+        return raw
+    # Rows of labels have moved.
+    return allocations.add(raw, moved)
 
 
 def _timeline(raw):

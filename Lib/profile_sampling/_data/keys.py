@@ -2,11 +2,13 @@
 
 from profile_sampling._data import by_label, checks
 from profile_sampling._data.label_names import (
-    PID_LABEL, key_of, label_of)
+    BLOCK_TYPE, PID_LABEL, key_of, label_of)
 from profile_sampling._data.tables import FRAME_COLUMNS
 from profile_sampling._data.values import STATES, Thread, did_you_mean
 
 _THREAD, _STATE, _FILE = 'thread', 'state', 'file'
+# What a label that is called otherwise is called here, too.
+_TYPE = 'type'
 # Clocks say what their values cost, samples decide nothing.
 MEASURED = _THREAD, _STATE
 
@@ -17,12 +19,19 @@ def check(tables, key):
     labels = by_label.labels(tables)
     plain = tables.schema.plain_keys
     is_there = (key in (_THREAD, _STATE, _FILE, *plain)
-                or label_of(key) in labels
+                or _label(key, labels) in labels
                 or key == PID_LABEL and tables.pid is not None)
     if not is_there:
         known = [_THREAD, _STATE, _FILE, *plain, *map(key_of, labels)]
         raise ValueError(f'no sample has the label {key!r}; there are: '
                          + ', '.join(known) + did_you_mean(key, known))
+
+
+def _label(key, labels):
+    """Return the label that a key names, of those that there are."""
+    if key == _TYPE and _TYPE not in labels:
+        return BLOCK_TYPE
+    return label_of(key)
 
 
 def values(tables, key):
@@ -40,7 +49,7 @@ def values(tables, key):
         return [of_nodes[number] for number in tables.column('stack')]
     if key in tables.schema.plain_keys:
         return list(map(str, tables.column(key)))
-    label = label_of(key)
+    label = _label(key, labels)
     if label == PID_LABEL and label not in labels and tables.pid is not None:
         return [str(tables.pid)] * len(tables.column('state'))
     of_sets = by_label.values(tables.labels, label)

@@ -24,6 +24,8 @@ PID_LABEL = 'pid'
 TASK_CLASS = 'task_class'
 # What a request does after it was answered; see request().
 ANSWERED = 'answered'
+# Of which type the object in a sampled block is.
+BLOCK_TYPE = 'block type'
 # A row of labels without a key is an asyncio task.
 TASKS = None
 
@@ -33,7 +35,7 @@ OF_SAMPLES = (STATE, PROCESS, INTERPRETER, THREAD_NAME, THREAD_ID, THREAD_NATIVE
               HOLDER_THREAD_ID, HOLDER_THREAD_NATIVE_ID)
 OF_INSTRUCTIONS = OPCODE, OFFSET
 OURS = *OF_SAMPLES, *OF_INSTRUCTIONS
-RESERVED = (*OURS, TASK_CLASS, ANSWERED)
+RESERVED = (*OURS, TASK_CLASS, ANSWERED, BLOCK_TYPE)
 
 # Keys that are no labels; a label of such a name is 'label:task'.
 TASK_KEY = 'task'

@@ -4,11 +4,15 @@ What the program counted itself by sample() is no number of samples: it is not
 in the totals, and it is a measure of its own here.
 """
 
+from profile_sampling._data.allocations import VARIANCES
 from profile_sampling._data.values import COUNT, STATES, Value, printable
 
 _CUSTOM = STATES.index('custom')
 _TITLES = {'wall': 'wall time', 'cpu': 'CPU time', 'samples': 'samples',
-           'task': 'life of tasks', 'delay': 'delay of other tasks'}
+           'task': 'life of tasks', 'delay': 'delay of other tasks',
+           'alloc_space': 'allocated', 'alloc_objects': 'objects allocated',
+           'inuse_space': 'in use', 'inuse_objects': 'objects in use',
+           'peak_space': 'at the peak', 'peak_objects': 'objects at the peak'}
 
 
 class Measure(Value):
@@ -30,9 +34,13 @@ def measures(tables):
     """
     found = []
     for value_type, column in zip(tables.value_types, tables.value_columns):
+        if value_type in VARIANCES:
+            # They are what margins are made of.
+            continue
         title = _TITLES.get(value_type.kind, printable(value_type.kind))
         found.append(Measure(value_type.name, title, value_type.unit, column))
-    found.insert(0, found.pop(tables.own))
+    own = tables.value_types[tables.own].name
+    found.sort(key=lambda measure: measure.name != own)
     return [part for measure in found for part in _parts(tables, measure)]
 
 

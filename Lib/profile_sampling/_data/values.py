@@ -76,8 +76,10 @@ class Value:
 
 # How values add up.
 SUM, LEVEL = 'sum', 'level'
-# Kinds of other tools that are levels.
-_LEVELS = frozenset({'inuse_space', 'inuse_objects', 'inuse'})
+# Kinds that are levels, also of other tools.
+_LEVELS = frozenset({'inuse', *[
+    f'{amount}_{what}' for amount in ('inuse', 'peak')
+    for what in ('space', 'objects', 'variance')]})
 
 
 class ValueType(Value):

@@ -12,7 +12,7 @@ import sys
 from profile_sampling import _core, _files, _formats
 from profile_sampling._data import intake
 from profile_sampling._data.losses import lost_counts, other_losses
-from profile_sampling._data.values import RUN
+from profile_sampling._data.values import COUNT, RUN
 from profile_sampling._recording import latencies, native_threads
 from profile_sampling._recording.children import Children, own_ns
 from profile_sampling._recording.counting import Counting
@@ -263,9 +263,11 @@ def _success(tables, shown, format, note, is_one_of_several):
     path = os.path.dirname(shown) if is_one_of_several else shown
     look = _LOOK[format].format(
         python=_python(), path=_quoted(path) if path else '').rstrip()
+    samples = (tables.total(COUNT.name) if COUNT in tables.value_types
+               else tables.stats['allocations'])
     return (f'sampleprof: wrote {_quoted(shown)} '
             f'({ns / 1e9:.1f} s {"CPU" if is_cpu else "wall"}, '
-            f'{tables.total("count"):,} samples, {lost}). {note}Look: {look}')
+            f'{samples:,} samples, {lost}). {note}Look: {look}')
 
 
 def _failure(exc, shown, is_ours, quiet):

@@ -18,11 +18,14 @@ import os
 import sys
 
 from profile_sampling import _core, _files, _formats
+from profile_sampling._data.allocations import (
+    DEFAULT_BYTES, MODE as ALLOC)
 from profile_sampling._data.counts import (
     MODES as COUNT_MODES, OFF, QUERIES)
 from profile_sampling._data.values import MODES, NAMES, printable
 from profile_sampling._options import (
-    MAX_DEPTH_FRAMES, MAX_DURATION_S, MAX_RATE_HZ, MEMORY_MODES, NO_MEMORY)
+    MAX_DEPTH_FRAMES, MAX_DURATION_S, MAX_RATE_HZ, MEMORY_MODES, NO_MEMORY,
+    size_bytes)
 from profile_sampling._recording import at_exit
 from profile_sampling._recording.ledger import Ledger, start_of
 
@@ -34,14 +37,15 @@ _NUMBERS = {'rate_hz': (1, MAX_RATE_HZ), 'depth_frames': (1, MAX_DEPTH_FRAMES),
             'duration_s': (1, MAX_DURATION_S), 'timeline': (0, 1),
             'children': (0, 1), 'quiet': (0, 1), 'overhead': (0, 100)}
 _KEYS = ('rate_hz', 'out', 'format', 'depth_frames', 'names', 'signal',
-         'defer', 'duration_s', 'timeline', 'calls', 'watch', 'children',
-         'spool', 'every', 'keep', 'quiet', 'overhead')
+         'defer', 'duration_s', 'timeline', 'calls', 'watch', ALLOC,
+         'children', 'spool', 'every', 'keep', 'quiet', 'overhead')
 _DIGITS = frozenset('0123456789.')
 _UNITS = {'K': 1 << 10, 'M': 1 << 20, 'G': 1 << 30}
 # Segments are files of their own, and that is all that can be had of them.
 _NOT_OF_SEGMENTS = 'out', 'format', 'defer', 'duration_s', 'timeline'
 # 1 and 0 as other variables have them.
-_MODES = {'1': 'wall', '0': 'off', 'off': 'off'} | dict(zip(MODES, MODES))
+_MODES = {'1': 'wall', '0': 'off', 'off': 'off', ALLOC: ALLOC} | dict(
+    zip(MODES, MODES))
 
 
 def begin(text, by_option):
@@ -94,7 +98,7 @@ class _Request:
     overhead = 5
     names = NAMES.index('all')
     signal = defer = duration_s = timeline = quiet = 0
-    out = format = children = calls = spool = None
+    out = format = children = calls = spool = alloc = None
     every, keep = 10, 1 << 30
     watch = ()
 
@@ -108,18 +112,28 @@ def _read(text):
             value = _value(key, value)
             setattr(request, key, (*request.watch, value) if key == 'watch'
                     else value)
+            if key == ALLOC and not place:
+                request.mode = ALLOC
+        elif place and item == ALLOC:
+            request.alloc = DEFAULT_BYTES
         elif place:
             raise _wrong_word('no KEY=VALUE:', item, ', '.join(_KEYS))
         elif item in MEMORY_MODES:
             raise _Refused(f"unknown mode '{item}': {NO_MEMORY}")
         elif item not in _MODES:
-            raise _wrong_word('unknown mode', item, 'wall, cpu or off')
+            raise _wrong_word('unknown mode', item,
+                              'wall, cpu, alloc or off')
         else:
             request.mode = _MODES[item]
     for key in _NOT_OF_SEGMENTS if request.spool else ('every', 'keep'):
         if key in vars(request):
             raise _Refused(f'{key}= is not for spool=' if request.spool else
                            f'{key}= needs spool=DIRECTORY')
+    if request.mode == ALLOC:
+        request.rate_hz = 1
+        request.alloc = request.alloc or DEFAULT_BYTES
+    if request.alloc and request.defer:
+        raise _Refused('alloc: a deferred session samples no allocations')
     if request.timeline and request.defer:
         raise _Refused('timeline=1: a deferred session has no time line')
     if request.calls is None:
@@ -174,6 +188,11 @@ def _value(key, text):
                 and 0 < int(number[:10]) < 1 << 30):
             raise _Refused(f'keep={text}: expected a size such as 500M or 1G')
         return int(number) * _UNITS[unit]
+    if key == ALLOC:
+        if size_bytes(text) is None:
+            raise _Refused(f'alloc={text}: a size such as 512K, 64K or 1M: '
+                           'one sample per so many bytes allocated')
+        return size_bytes(text)
     if key not in ('out', 'format', 'watch', 'spool'):
         raise _wrong_word('unknown key', key, ', '.join(_KEYS))
     if not text:
@@ -214,7 +233,8 @@ def _begin(request, by_option):
         core.start(mode=request.mode, rate_hz=request.rate_hz,
                    depth_frames=request.depth_frames, names=request.names,
                    signal=request.signal, defer=bool(request.defer),
-                   times=bool(request.timeline))
+                   times=bool(request.timeline),
+                   alloc_bytes=request.alloc or 0)
         core.limit_overhead(request.overhead)
     except ValueError as exc:
         raise _Refused(str(exc)) from None

@@ -12,12 +12,13 @@ _countings = []
 
 @with_hints
 def start(mode='wall', *, rate_hz=1000, depth_frames=None, names=None,
-          signal=None, defer=False, timeline=False, calls=None):
+          signal=None, defer=False, timeline=False, calls=None,
+          alloc_bytes=None):
     """Start a session that samples all threads of this process.
 
-    mode          which clock the profile is about: 'wall', the time that
-                  passes, or 'cpu', the time on a CPU.  Both are measured
-                  either way
+    mode          what the profile is about: 'wall', the time that passes,
+                  'cpu', the time on a CPU (both are measured either way),
+                  or 'alloc', memory alone
     rate_hz       samples per second, 1 to 10000
     depth_frames  how many Python frames of a stack to keep, 1 to 16384
     names         what to name beyond Python frames: 'calls' (C functions and
@@ -33,6 +34,9 @@ def start(mode='wall', *, rate_hz=1000, depth_frames=None, names=None,
     calls         what to count exactly, beside the samples: 'python', calls
                   of functions in Python, or 'all', C functions, too; of the
                   interpreter that asks for it.  Not with *defer*
+    alloc_bytes   sample allocations, too: a block for each so many bytes,
+                  which in mode 'alloc' are 512 KiB if nothing is said.  Not
+                  with *defer*
 
     By default depth_frames is 512 and names is 'all'; or, beside
     subscriptions or blocks of profile(), what these have.
@@ -42,9 +46,12 @@ def start(mode='wall', *, rate_hz=1000, depth_frames=None, names=None,
     another signal than asked for, NotImplementedError if the platform
     cannot.
     """
-    options = checked(mode, rate_hz, depth_frames, names, signal)
+    options = checked(mode, rate_hz, depth_frames, names, signal,
+                      alloc_bytes)
     calls = checked_calls(calls)
     if defer:
+        if 'alloc_bytes' in options:
+            raise ValueError('a deferred session samples no allocations')
         if timeline:
             raise ValueError('a deferred session has no time line')
         if calls != 'off':
@@ -152,8 +159,9 @@ class profile:
     @with_hints
     def __init__(self, mode=None, *, rate_hz=None, depth_frames=None,
                  names=None, signal=None, out=None, timeline=False,
-                 calls=None):
-        self._options = checked(mode, rate_hz, depth_frames, names, signal)
+                 calls=None, alloc_bytes=None):
+        self._options = checked(mode, rate_hz, depth_frames, names, signal,
+                                alloc_bytes)
         self._path = None
         self._has_timeline = bool(timeline)
         self._calls = checked_calls(calls)

@@ -1,0 +1,130 @@
+"""Sampled allocations: values of samples, and how far these may be off.
+
+This file owns which values there are of memory, and their intervals.  It must
+not know what they are added up by.
+
+A sampled block is in the values of the stack that allocated it.  Beside the
+bytes of each amount there is their variance: so margins follow from sums, of
+whatever part of a profile.
+"""
+
+from itertools import compress
+
+from profile_sampling._data.values import NOBODY, RUNNING, value_type
+
+# Of these blocks are sampled, unless something else is asked for.
+DEFAULT_BYTES = 512 * 1024
+# What -X sampleprof and start() call a profile of memory.
+MODE = 'alloc'
+# In meta: bytes per sample, and the moment of the peak since the start.
+PERIOD, PEAK_NS = 'alloc_bytes', 'alloc_peak_ns'
+# And of what the memory of the process consists, in bytes.
+_RESIDENT = 'memory_'
+IN_USE, ALLOCATED, PEAK = 'inuse', 'alloc', 'peak'
+AMOUNTS = ALLOCATED, IN_USE, PEAK
+# Bytes, squared: the unit of variances.
+_VARIANCE_UNIT = 256
+_VARIANCE = f'bytes^2/{_VARIANCE_UNIT}'
+# What values are called in pprof files; as Go's, where Go has any.
+_TYPES = {
+    amount: tuple([
+        value_type(f'{amount}_{what}', unit)
+        for what, unit in (('objects', 'count'), ('space', 'bytes'),
+                           ('variance', _VARIANCE))])
+    for amount in AMOUNTS}
+VALUES = tuple([its for amount in AMOUNTS for its in _TYPES[amount]])
+VARIANCES = frozenset([types[2] for types in _TYPES.values()])
+# Of the normal distribution, for 95 %.
+_Z = 1.96
+_KEY_COLUMNS = 3
+
+
+def space(amount):
+    """Return the ValueType of an amount in bytes."""
+    return _TYPES[amount][1]
+
+
+def amount_of(type_):
+    """Return which amount a type of values is of, if it is in bytes."""
+    return next((amount for amount in AMOUNTS if type_ == space(amount)),
+                None)
+
+
+def has_memory(tables):
+    return space(IN_USE) in tables.value_types
+
+
+def own_kind(mode):
+    """Return the kind of values that a profile of a mode is about."""
+    return space(IN_USE).kind if mode == MODE else mode
+
+
+def period_bytes(tables):
+    """Return how many bytes a sample stands for; 0: it is not known."""
+    text = tables.meta.get(PERIOD, '')
+    return int(text) if text.isascii() and text.isdigit() else 0
+
+
+def resident(tables):
+    """Return what is known of the memory of the process at the end, {name:
+    bytes}; of several it is not known."""
+    if len(tables.processes) > 1:
+        return {}
+    return {name.removeprefix(_RESIDENT): int(text)
+            for name, text in tables.meta.items()
+            if name.startswith(_RESIDENT) and text.isascii()
+            and text.isdigit()}
+
+
+def margin_bytes(variance):
+    """Return how far a sum of bytes may be off: an interval of 95 %."""
+    return round(_Z * (variance * _VARIANCE_UNIT) ** 0.5)
+
+
+def add(raw, moved):
+    """Return *raw*, which is converted, with what the core says of
+    allocations; *moved* are the numbers of rows of labels now."""
+    from array import array
+
+    period, peak_ns, unit, data, resident = raw['allocations']
+    if unit != _VARIANCE_UNIT:
+        raise ValueError(f'unknown unit of variances: {unit}')
+    view = memoryview(data).cast('q')
+    width = _KEY_COLUMNS + len(VALUES)
+    names = [key.name for key in raw['keys']]
+    own = [array('q', column) for column in raw['columns']]
+    n_own = len(own[0])
+    numbers = {key: number for number, key in enumerate(zip(*own[:len(names)]))}
+    memory = [array('q', bytes(8 * n_own)) for _ in VALUES]
+    for at in range(0, len(view), width):
+        node, thread, labels, *values = view[at:at + width]
+        if not any(values):
+            continue
+        its = {'stack': node, 'thread': thread, 'labels': moved[labels],
+               'state': RUNNING}
+        its['holder_thread'], its['holder'] = NOBODY
+        key = tuple([its[name] for name in names])
+        number = numbers.setdefault(key, len(numbers))
+        if number == len(own[0]):
+            for column, item in zip(own, key):
+                column.append(item)
+            for column in (*own[len(names):], *memory):
+                column.append(0)
+        for column, value in zip(memory, values):
+            column[number] += value
+    types = raw['value_types']
+    if raw['mode'] == MODE:
+        # Of time it has nothing.
+        weighs = list(map(any, zip(*memory)))
+        types = []
+        own, memory = [[array('q', compress(column, weighs))
+                        for column in columns]
+                       for columns in (own[:len(names)], memory)]
+        raw = raw | {'timeline': None}
+    return raw | {
+        'mode': own_kind(raw['mode']), 'value_types': [*types, *VALUES],
+        'columns': own + memory,
+        'meta': raw.get('meta', {}) | {
+            PERIOD: str(period), PEAK_NS: str(peak_ns),
+            **{f'{_RESIDENT}{name}': str(number)
+               for name, number in resident.items()}}}

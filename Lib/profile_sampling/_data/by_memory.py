@@ -1,0 +1,119 @@
+"""What was allocated, in use, and in use at the peak: by line, or by a key.
+
+This file owns those sums and which rows are large enough to have a name.  It
+must not know how they are shown.
+"""
+
+from profile_sampling._data import keys
+from profile_sampling._data.allocations import (
+    AMOUNTS, VALUES, amount_of, margin_bytes, period_bytes)
+from profile_sampling._data.by_site import called, is_outside
+from profile_sampling._data.sums import sums_by
+
+# Below so many samples, or that share of all, a row has no name.
+_LEAST_SAMPLES, _LEAST_SHARE = 4, 0.005
+_VALUES = 3         # of an amount: objects, bytes, variance
+
+
+class Row:
+    """What belongs to one line or key; or to several that have no name.
+
+    of         a SiteRow, or the text of a key; None: several, or all
+    amounts    {amount: (objects, bytes, margin in bytes)}
+    n_rows     how many rows it is of
+    """
+
+    __slots__ = ('of', 'amounts', 'n_rows')
+
+    def __init__(self, of, sums, n_rows=1):
+        self.of = of
+        self.n_rows = n_rows
+        self.amounts = {}
+        for place, amount in enumerate(AMOUNTS):
+            objects, size, variance = sums[_VALUES * place:
+                                           _VALUES * (place + 1)]
+            self.amounts[amount] = objects, size, margin_bytes(variance)
+
+    def bytes(self, amount):
+        return self.amounts[amount][1]
+
+
+class Memory:
+    """The memory of a profile.
+
+    amount   what it is ranked by
+    rows     list of Row, the largest first
+    small    a Row of those without a name, or None
+    outside  list of Row: imports, and what is on no line of mine
+    whole    the Row of all
+    least_bytes  what has less has no name
+    """
+
+    __slots__ = ('amount', 'rows', 'small', 'outside', 'whole', 'least_bytes')
+
+    def __init__(self, tables, ofs, numbers, top):
+        """*ofs* has what each number in *numbers*, one for each sample, is of;
+        *tables* are about an amount."""
+        self.amount = amount_of(tables.value_types[tables.own])
+        types = tables.value_types
+        columns = sums_by(tables, numbers, len(ofs))
+        sums = list(zip(*[columns[types.index(its)] for its in VALUES]))
+        self.whole = Row(None, list(map(sum, zip(*sums)))
+                         or [0] * len(VALUES), len(ofs))
+        self.least_bytes = max(
+            _LEAST_SAMPLES * period_bytes(tables),
+            round(_LEAST_SHARE * self.whole.bytes(self.amount)))
+        found = sorted(
+            [(Row(of, its), its) for of, its in zip(ofs, sums)
+             if any(its)],
+            key=lambda item: (-item[0].bytes(self.amount), _name(item[0].of)))
+        self.outside = [row for row, _ in found if _is_outside(row.of)
+                        and row.bytes(self.amount)]
+        inside = [item for item in found if not _is_outside(item[0].of)]
+        self.rows = [row for row, _ in inside
+                     if row.bytes(self.amount) >= self.least_bytes][:top]
+        rest = [its for row, its in inside[len(self.rows):]
+                if row.bytes(self.amount)]
+        self.small = (Row(None, list(map(sum, zip(*rest))), len(rest))
+                      if rest else None)
+
+
+def _is_outside(of):
+    return not isinstance(of, str) and is_outside(of.function)
+
+
+def _name(of):
+    if isinstance(of, str):
+        return of, 0
+    return '' if of.function is None else of.function.name, of.line
+
+
+def by_line(tables, sites, top):
+    """Return the Memory of tables that *sites* are of, by line."""
+    numbers = {}
+    ofs = []
+    by_place = {}
+    for row in sites.rows:
+        by_place[row.function, row.line] = len(ofs)
+        ofs.append(row)
+    for number, place in enumerate(sites.places.places):
+        numbers[number] = by_place.get(place, -1)
+    return Memory(tables, ofs,
+                  [numbers[number] for number in sites.places.of_samples], top)
+
+
+def by_key(tables, key, top):
+    """Return the same by thread, label or what else samples have."""
+    keys.check(tables, key)
+    values = keys.values(tables, key)
+    texts = keys.texts(values)
+    numbers = {}
+    of_samples = [numbers.setdefault(texts[value], len(numbers))
+                  for value in values]
+    return Memory(tables, list(numbers), of_samples, top)
+
+
+def called_by(row):
+    """Return the name of what a line called that allocates most, in two
+    parts."""
+    return ('', '') if isinstance(row.of, str | None) else called(row.of)
