@@ -10,14 +10,14 @@ from profile_sampling._cli.common import (
     add_source, at_least, choose_format, encoded, load, refuse_input,
     refuse_terminal, say, source_options, summed, write)
 from profile_sampling._cli.screen import is_colored, showable, width_of
-from profile_sampling._data import idle, keys, select, shape
+from profile_sampling._data import allocations, idle, keys, select, shape
 from profile_sampling._data.on_clocks import on_clocks
 from profile_sampling._data.by_site import sites_of
 from profile_sampling._data.label_names import PID_LABEL
 from profile_sampling._formats import (
-    report_files, tables_of, tables_of_calls, tables_of_code, tables_of_cost,
-    tables_of_counts, tables_of_gil, tables_of_imports, tables_of_tasks,
-    tables_of_waits, text)
+    memory, report_files, tables_of, tables_of_calls, tables_of_code,
+    tables_of_cost, tables_of_counts, tables_of_gil, tables_of_imports,
+    tables_of_tasks, tables_of_waits, text)
 from profile_sampling._formats.sites import site_table
 from profile_sampling._formats.table import MIN_WIDTH
 from profile_sampling._formats.words import brief_amount, wrapped
@@ -35,7 +35,12 @@ _OF_REPORTS = {
     'sort': '--sort', 'tree': '--tree', 'callers': '--callers',
     'callees': '--callees', 'by': '--by', 'gil': '--gil', 'tasks': '--tasks',
     'waits': '--waits', 'imports': '--imports', 'cost': '--cost',
-    'opcodes': '--opcodes', 'listing': '--listing', 'stats': '--stats'}
+    'opcodes': '--opcodes', 'listing': '--listing', 'stats': '--stats',
+    'memory': '--memory', 'rss': '--rss'}
+# Tables that the report of memory does not have.
+_OTHER_TABLES = ('functions', 'sort', 'tree', 'callers', 'callees', 'gil',
+                 'tasks', 'waits', 'imports', 'cost', 'opcodes', 'listing',
+                 'stats', 'calls')
 # And those that pages can.
 _OF_LINES = {'mine': '--mine', 'all': '--all'}
 # Functions that --listing shows.
@@ -142,6 +147,13 @@ def _add_tables(group):
                        default=[], help='the source of a function, or of '
                                         'those of a file, with what each '
                                         'line cost')
+    group.add_argument('--memory', action='store_true',
+                       help='what lines have in use, as samples of '
+                            'allocations say; with --by, the same by its KEY '
+                            '(the default where nothing else was sampled)')
+    group.add_argument('--rss', action='store_true',
+                       help='of what the memory of the process consisted at '
+                            'the end')
     group.add_argument('--stats', action='store_true',
                        help='all counters of the session')
 
@@ -169,6 +181,7 @@ def _add_parts(group):
                        help='begin stacks at the first such frame')
     group.add_argument('--value', metavar='VALUE',
                        help='another kind of values: wall, cpu, samples; '
+                            'in_use, allocated and peak, of memory; '
                             'task, the lives of asyncio tasks, and delay, '
                             'how long they waited for their loop; or their '
                             'name, such as cpu_ns')
@@ -307,9 +320,14 @@ def _part(tables, options):
         if end_ns is None:
             end_ns = int(_MAX_SECONDS * 1e9)
         tables = _between(tables, begin_ns, end_ns)
+    options.memory |= options.rss
+    if options.memory and not allocations.has_memory(tables):
+        raise Failure(_no_memory(tables), 2)
+    if options.value is None and options.memory:
+        options.value = 'in_use'
     if options.value is not None:
         try:
-            tables = tables.by_value(options.value)
+            tables = tables.by_value(memory.kind_of(options.value))
         except ValueError as exc:
             raise Failure(elsewhere.of_value(options.value) or exc,
                           2) from None
@@ -359,6 +377,8 @@ def _report(tables, path, format, options):
     """Return the report in one of its formats, as bytes."""
     # On a thread's clock there is nothing else.
     threads = on_clocks(tables)
+    if _is_of_memory(tables, options):
+        return _memory_report(tables, path, format, options)
     sites = sites_of(threads, options.mine, options.all,
                      idle=options.idle)
     is_all = options.top is not None
@@ -388,6 +408,37 @@ def _report(tables, path, format, options):
                 else ()),
                 options.output)
     return report.encode()
+
+
+def _no_memory(tables):
+    return (f'no allocations were sampled: it was recorded as {tables.mode}. '
+            'Record both: python -X sampleprof=wall,alloc')
+
+
+def _is_of_memory(tables, options):
+    """Return whether the report is that of memory: of an amount of it, and no
+    other table is asked for."""
+    return memory.is_about(tables) and not any(
+        [getattr(options, name) for name in _OTHER_TABLES])
+
+
+def _memory_report(tables, path, format, options):
+    sites = sites_of(tables, options.mine, options.all)
+    what = {'top': options.top, 'by': options.by, 'rss': options.rss}
+    if format == 'text':
+        is_shown = (options.output is None or
+                    _files.descriptor(options.output) is not None)
+        return showable(memory.render(
+            tables, sites, **what,
+            width=options.width or width_of(options.output),
+            color=is_colored(options.output),
+            name=path if is_shown else None), options.output)
+    _, shown = memory.tables_of(tables, sites, **what)
+    if format == 'tsv':
+        return report_files.as_tsv(shown).encode()
+    write_it = (report_files.as_json if format == 'json'
+                else report_files.as_markdown)
+    return write_it(tables, sites, shown, path).encode()
 
 
 def _more(tables):

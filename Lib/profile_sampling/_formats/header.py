@@ -1,12 +1,12 @@
 """What a report says of the whole: totals, states, and how good it is."""
 
-from profile_sampling._data import by_task
+from profile_sampling._data import allocations, by_task
 from profile_sampling._data.counts import ALL
 from profile_sampling._data.losses import (
     RATE_LOWERED, rate_came_to, lost_counts, other_losses, overhead_ns)
 from profile_sampling._data.values import (
     COUNT, LEVEL, OF_TASKS, SHOWN_STATES, STATES, printable)
-from profile_sampling._formats import tables_of_cost
+from profile_sampling._formats import memory, tables_of_cost
 from profile_sampling._formats.words import (
     brief, brief_amount, counted, date, seconds, share, shown_order,
     state_name, title)
@@ -115,6 +115,8 @@ def lines(tables, sites, wrap):
         result += wrap(_rate(tables).split(' '), ' ')
     for more in asides(tables):
         result += wrap([more])
+    if allocations.has_memory(tables) and tables.schema.has_states:
+        result += wrap(memory.one_line(tables))
     return result
 
 
@@ -149,8 +151,9 @@ def _totals(tables, sites):
     order.sort(key=lambda number: number != tables.own)
     for number in order:
         value_type, total = tables.value_types[number], tables.totals[number]
-        if value_type in OF_TASKS and number != tables.own:
-            # They have a line of their own.
+        if (value_type in (*OF_TASKS, *allocations.VALUES)
+                and number != tables.own):
+            # They have lines of their own.
             continue
         if value_type == COUNT:
             yield counted(total, 'sample')

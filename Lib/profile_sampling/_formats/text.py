@@ -9,7 +9,7 @@ from profile_sampling._data.idle import shown as without_idle
 from profile_sampling._data.losses import lost_counts
 from profile_sampling._data.on_clocks import on_clocks
 from profile_sampling._data.values import printable
-from profile_sampling._formats import header
+from profile_sampling._formats import header, memory
 from profile_sampling._formats.findings import MOST, findings
 from profile_sampling._formats.sites import site_table
 from profile_sampling._formats.table import MIN_WIDTH, WIDTH, lines
@@ -42,6 +42,9 @@ def render(tables, *, top=None, sort=None, width=WIDTH, color=False,
     if top is not None:
         checks.whole('top', top)
     checks.whole('width', width, MIN_WIDTH)
+    if sort is None and memory.is_about(tables):
+        return memory.render(tables, sites_of(tables, mine, all),
+                             top=top, width=width, color=color, name=name)
     threads = on_clocks(tables)
     sites = sites_of(threads, mine, all, idle=idle)
     if sort is None:

@@ -116,9 +116,8 @@ class OtherWordsTest(ForkedCommandLineTest):
         for option, said, *arguments in (
                 ('--pid', 'of a process that runs: record', 'list', '4126'),
                 ('-p', 'of a process that runs: record', 'list', '4126'),
-                ('--memory', 'there are no profiles of memory', 'record',
+                ('--memory', 'sampled allocations are the mode', 'record',
                  'app.py'),
-                ('--memory', 'there are no profiles of memory', 'report'),
                 ('--gil', 'who held the GIL is in every profile', 'record',
                  'app.py')):
             command, *rest = arguments
@@ -127,7 +126,7 @@ class OtherWordsTest(ForkedCommandLineTest):
 
     def test_kinds_of_values(self):
         example().profile().save(os.path.join(self.directory, 'p.pb.gz'))
-        self.assertFails(2, 'there are no profiles of memory', 'report',
+        self.assertFails(2, 'sampled allocations are the mode alloc', 'report',
                          'p.pb.gz', '--value', 'memory')
 
 

@@ -352,7 +352,8 @@ class BadTextsTest(ProgramTest):
     # text: what the message must name.
     TEXTS = {
         '': 'mode', 'x': "'x'", 'WALL': 'WALL', 'wall ': "'wall '",
-        ' wall': "' wall'", 'alloc': 'alloc', 'rate': "'rate'",
+        ' wall': "' wall'", 'alloc=512X': 'alloc=512X: a size such',
+        'wall,alloc=': 'alloc=: a size', 'rate': "'rate'",
         'wall,cpu': "'cpu'", 'wall,': "''", ',': "''", ',rate_hz=5': "''",
         'wall,,rate_hz=5': "''", 'wall,x=1': "'x'", '=1': "''",
         'rate=5': "'rate'", 'depth=5': "'depth'", 'Rate_hz=5': "'Rate_hz'",

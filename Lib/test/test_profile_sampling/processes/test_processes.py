@@ -679,10 +679,9 @@ class TextTest(ChildrenTest):
                              "'timeline='?"),
                 ('cpu,child', "no KEY=VALUE: 'child'. Did you mean "
                               "'children='?"),
-                ('memory', "unknown mode 'memory': there are no profiles of "
-                 'memory: stat says how much a program used, and '
-                 'tracemalloc or memray which lines'),
-                ('of', "unknown mode 'of': expected wall, cpu or off")):
+                ('memory', "unknown mode 'memory': sampled allocations are "
+                 'the mode alloc'),
+                ('of', "unknown mode 'of': expected wall, cpu, alloc or off")):
             with self.subTest(text=text):
                 result = self.run_python(f'-Xsampleprof={text}', '-c', '1')
                 self.assertEqual(result.status, 2, result.err)

@@ -39,7 +39,7 @@ class FunctionsTest(SessionTest):
 
     def test_checks(self):
         for error, message, options in (
-                (ValueError, "^mode must be 'wall' or 'cpu', not 'x'$",
+                (ValueError, "^mode must be 'wall', 'cpu' or 'alloc', not 'x'$",
                  {'mode': 'x'}),
                 (ValueError, "not 'WALL'$", {'mode': 'WALL'}),
                 (TypeError, '^mode must be a str, not int$', {'mode': 1}),

@@ -1,0 +1,329 @@
+"""The report of memory: what is in use, was allocated, or was at the peak.
+
+This file owns its sentences, columns and units.  It must not compute what a
+profile means, which is _data's.
+"""
+
+from profile_sampling._data import by_memory, resident
+from profile_sampling._data.allocations import (
+    ALLOCATED, AMOUNTS, IN_USE, PEAK, PEAK_NS, amount_of, has_memory,
+    period_bytes, resident as resident_of, space)
+from profile_sampling._data.by_site import called_name
+from profile_sampling._data.values import NO_FRAMES, printable
+from profile_sampling._formats.sites import place_cells, place_columns
+from profile_sampling._formats.table import WIDTH, Column, Table, lines
+from profile_sampling._formats.words import counted, share, wrapped
+
+# What --value takes, and what pprof files call it.
+NAMES = {'in_use': IN_USE, 'allocated': ALLOCATED, 'peak': PEAK}
+_HEADINGS = {IN_USE: 'in use', ALLOCATED: 'allocated', PEAK: 'at the peak'}
+# Widths from which on a column is there; the others always are.
+_WITH_SURVIVED, _WITH_IN, _WITH_ALLOCATED = 80, 100, 100
+TOP = 15
+# 1 KB is 1,024 bytes.
+LESS = '\N{LESS-THAN OR EQUAL TO}'
+_UNITS = ('B', 0), ('KB', 10), ('MB', 20), ('GB', 30)
+# From so many of a unit on the next one is taken; of GB there are more digits.
+_NEXT_UNIT = {'B': 1024, 'KB': 1024, 'MB': 10 * 1024}
+_DIGITS = {'B': 0, 'GB': 2}
+# Margins beyond that share of a figure are of few samples.
+_FEW = 0.2
+_SAMPLES_WANTED = 100
+
+
+def kind_of(name):
+    """Return the kind of values that --value names, or the name itself."""
+    return space(NAMES[name]).kind if name in NAMES else name
+
+
+def unit_of(value):
+    """Return (name, bytes) of the unit in which a column with *value* is."""
+    for name, bits in _UNITS:
+        if name not in _NEXT_UNIT or value < _NEXT_UNIT[name] << bits:
+            return name, 1 << bits
+
+
+def figure(value, unit, gap=''):
+    name, size = unit
+    digits = _DIGITS.get(name, 1)
+    least = 10 ** -digits
+    if 0 < value / size < least / 2:
+        return f'<{least:.{digits}f}{gap}{name}'
+    return f'{value / size:,.{digits}f}{gap}{name}'
+
+
+def round_figure(value):
+    """The same of a number that somebody has chosen: 512 KB, 2 MB."""
+    name, bits = max([its for its in _UNITS if value % (1 << its[1]) == 0],
+                     key=lambda its: its[1])
+    number = value >> bits
+    if number < 10_000:
+        return f'{number:,} {name}'
+    return figure(value, unit_of(value), ' ')
+
+
+def margin(value, unit):
+    """Return a margin without its unit, or 'exact' if it rounds to none."""
+    name, size = unit
+    digits = _DIGITS.get(name, 1)
+    if value / size < 10 ** -digits / 2:
+        return 'exact'
+    return f'{value / size:,.{digits}f}'
+
+
+def amount(row, which):
+    """Return a figure with its margin, as in a sentence."""
+    _, value, off = row.amounts[which]
+    unit = unit_of(value)
+    its_margin = margin(off, unit)
+    text = figure(value, unit, ' ')
+    if its_margin == 'exact':
+        return text
+    number, name = text.split(' ')
+    return f'{number} \N{PLUS-MINUS SIGN} {its_margin} {name}'
+
+
+def table(memory, width, key=None):
+    """Return the Table of a Memory, by line or by *key*."""
+    which = memory.amount
+    unit = unit_of(memory.whole.bytes(which))
+    columns = [
+        _text(_HEADINGS[which], lambda row: figure(row.bytes(which), unit)),
+        _text('\N{PLUS-MINUS SIGN}',
+              lambda row: margin(row.amounts[which][2], unit))]
+    if which != IN_USE:
+        columns.append(_amount('at the end', IN_USE, memory))
+    if which != PEAK and width >= _WITH_SURVIVED:
+        columns.append(_text('survived', lambda row: share(
+            row.bytes(IN_USE), row.bytes(ALLOCATED))))
+    if which == IN_USE and width >= _WITH_ALLOCATED:
+        columns.append(_amount('allocated', ALLOCATED, memory))
+    for name in AMOUNTS:
+        for number, what in enumerate(('objects', 'bytes', 'margin_bytes')):
+            columns.append((
+                Column(f'{name}_{what}', '', 'count', 'data'),
+                lambda row, name=name, number=number:
+                    row.amounts[name][number]))
+    if key is None:
+        columns += [
+            (column, lambda row, number=number: _place(row, memory)[number])
+            for number, column in enumerate(place_columns('line'))]
+        columns.append((Column(
+            'in', 'in', 'name', 'both' if width >= _WITH_IN else 'data'),
+            by_memory.called_by))
+    else:
+        columns.append((Column(key, key, 'text'),
+                        lambda row: _words(row, memory, key)))
+    shown = [*memory.rows, *([memory.small] if memory.small else []),
+             *memory.outside, memory.whole]
+    return Table('memory' if key is None else f'memory_by_{key}', '',
+                 [column for column, _ in columns],
+                 [tuple([cell(row) for _, cell in columns]) for row in shown],
+                 value_type=space(which))
+
+
+def _text(heading, cell):
+    return Column('', heading, 'word', 'text'), cell
+
+
+def _amount(heading, which, memory):
+    unit = unit_of(memory.whole.bytes(which))
+    return _text(heading, lambda row: (
+        figure(row.bytes(which), unit) if row.bytes(which) else '-'))
+
+
+def _words(row, memory, noun='line'):
+    """What a row is of; of a line None."""
+    if row is memory.whole:
+        return 'all'
+    if row is memory.small:
+        least = memory.least_bytes
+        return (f'{counted(row.n_rows, f"more {noun}")} under '
+                f'{round_figure(least)}')
+    return row.of if isinstance(row.of, str) else None
+
+
+def _place(row, memory):
+    words = _words(row, memory)
+    if words is None:
+        return place_cells(row.of.function, row.of.line)
+    return ('', words), words, '', 0, ''
+
+
+def is_about(tables):
+    """Return whether the profile is about an amount of sampled memory."""
+    return (has_memory(tables)
+            and amount_of(tables.value_types[tables.own]) is not None)
+
+
+def tables_of(tables, sites, *, top=None, width=WIDTH, by=(), rss=False):
+    """Return (list of Memory, the Tables of these): by the lines of *sites*,
+    or by keys; or what RSS consists of.
+
+    Raise ValueError for what the profile does not have.
+    """
+    _check_processes(tables)
+    top = top or TOP
+    found = [by_memory.by_key(tables, key, top) for key in by] or [
+        by_memory.by_line(tables, sites, top)]
+    if rss:
+        return found, [rss_table(tables)]
+    return found, [table(its, width, key)
+                   for its, key in zip(found, by or [None])]
+
+
+def render(tables, sites, *, top=None, width=WIDTH, color=False, name=None,
+           by=(), rss=False):
+    """Return the report as text."""
+    def wrap(parts, separator=', '):
+        return wrapped(list(parts), width, separator)
+    found, shown = tables_of(tables, sites, top=top, width=width, by=by,
+                             rss=rss)
+    result = _head(tables, found[0], wrap, name)
+    for its in shown:
+        result += ['', *lines(its, width, color)]
+    result += ['', *_signs([] if rss else found, wrap)]
+    return '\n'.join(result) + '\n'
+
+
+def _head(tables, memory, wrap, name):
+    """Return the lines above the table."""
+    period = period_bytes(tables)
+    result = wrap([
+        f'Memory of {printable(name)}' if name else 'Memory',
+        f'{tables.duration_ns / 1e9:,.1f} s',
+        f'Python {printable(tables.python_version)}',
+        f'a sample per {round_figure(period)}'])
+    result += wrap(_totals(tables, memory).split(' '), ' ')
+    if memory.rows:
+        result += wrap(_first(memory).split(' '), ' ')
+    if tables.whole_cpu_ns is None:
+        # Of a part nothing is counted.
+        result += wrap(_exact(tables, memory).split(' '), ' ')
+    quality = _quality(tables, memory, period)
+    if quality:
+        result += wrap(quality.split(' '), ' ')
+    return result
+
+
+def _check_processes(tables):
+    """Raise ValueError for what cannot be said of several processes."""
+    if (amount_of(tables.value_types[tables.own]) == PEAK
+            and len(tables.processes) > 1):
+        raise ValueError(
+            f'the peaks of {len(tables.processes)} processes were at as many '
+            'moments and are not added: report each file on its own')
+
+
+def _at(tables):
+    text = tables.meta.get(PEAK_NS, '')
+    return f' (at {int(text) / 1e9:,.1f} s)' if text.isdigit() else ''
+
+
+def _totals(tables, memory):
+    whole = memory.whole
+    match memory.amount:
+        case 'peak':
+            return (f'In use {amount(whole, PEAK)} at the peak{_at(tables)}; '
+                    f'{amount(whole, IN_USE)} at the end')
+        case 'alloc':
+            return (f'{amount(whole, ALLOCATED)} were allocated; '
+                    f'{amount(whole, IN_USE)} of it is in use at the end')
+    peak = whole.bytes(PEAK)
+    rss = resident_of(tables).get('rss')
+    return (f'In use {amount(whole, IN_USE)} at the end, '
+            f'{figure(peak, unit_of(peak), " ")} at the peak{_at(tables)}'
+            + (f'; RSS {figure(rss, unit_of(rss), " ")}' if rss else ''))
+
+
+def _first(memory):
+    """Say what has most of it."""
+    row = max(memory.rows, key=lambda row: row.bytes(memory.amount))
+    text = share(row.bytes(memory.amount), memory.whole.bytes(memory.amount))
+    text += f' of it, {amount(row, memory.amount)}, '
+    if isinstance(row.of, str):
+        return f'{text}has {printable(row.of)}'
+    function = row.of.function
+    name = NO_FRAMES if function is None else function.name
+    text += f'at {printable(name)}'
+    if row.of.line:
+        text += f':{row.of.line}'
+    callee = called_name(row.of)
+    return f'{text} ({printable(callee)})' if callee else text
+
+
+def _exact(tables, memory):
+    """The exact total beside the estimate of it."""
+    exact = tables.stats.get('allocated_bytes', 0)
+    return (f'Allocated: {figure(exact, unit_of(exact), " ")}, counted; '
+            f'{amount(memory.whole, ALLOCATED)} by samples')
+
+
+def _quality(tables, memory, period):
+    lost = tables.stats.get('lost_allocations', 0)
+    if lost:
+        return f'Quality: {counted(lost, "sample")} lost'
+    _, value, off = memory.whole.amounts[memory.amount]
+    if not value or off <= _FEW * value or not period:
+        return ''
+    samples = max(1, round((off / 1.96 / period) ** 2))
+    better = period
+    while better > 1024 and samples * period / better < _SAMPLES_WANTED:
+        better //= 2
+    text = f'Quality: few samples ({samples})'
+    least = 4 * period
+    text += f': only what is {round_figure(least)} or more can be named'
+    if better != period:
+        text += (f'. alloc={better >> 10}K makes it \N{PLUS-MINUS SIGN} '
+                 + figure(round(off * (better / period) ** 0.5),
+                          unit_of(value), ' '))
+    return text
+
+
+def one_line(tables):
+    """Return the line of a report of time, as words."""
+    sums = {its: total for its, total
+            in zip(tables.value_types, tables.totals)}
+    in_use, peak = sums[space(IN_USE)], sums[space(PEAK)]
+    return [f'Memory: in use {figure(in_use, unit_of(in_use), " ")} at the '
+            f'end, {figure(peak, unit_of(peak), " ")} at the peak'
+            f'{_at(tables)}: --memory']
+
+
+def rss_table(tables):
+    """Return the Table of what the memory of the process consists of.
+
+    Raise ValueError where that is not known.
+    """
+    parts = resident.parts(tables)
+    if not parts:
+        raise ValueError('RSS is not known: it is of one process, on Linux')
+    whole = parts[-1]
+    unit = unit_of(whole.bytes)
+    rows = [((LESS if part.is_most else '') + figure(part.bytes, unit),
+             share(part.bytes, whole.bytes),
+             '' if part.margin is None else margin(part.margin, unit),
+             part.name, part.known_by, part.bytes, part.margin)
+            for part in parts]
+    columns = [Column('', 'of RSS', 'word', 'text'),
+               Column('', 'share', 'word', 'text'),
+               Column('', '\N{PLUS-MINUS SIGN}', 'word', 'text'),
+               Column('part', 'part', 'text'),
+               Column('known_by', 'known by', 'text'),
+               Column('bytes', '', 'count', 'data'),
+               Column('margin_bytes', '', 'count', 'data')]
+    return Table('rss', '', columns, rows, value_type=space(IN_USE))
+
+
+def _signs(found, wrap):
+    """Return lines that say what signs mean, and what else there is."""
+    texts = ['\N{PLUS-MINUS SIGN}: 95 %']
+    if found and found[0].amount != PEAK:
+        texts.append('survived: of all that was allocated there')
+    if any([row.amounts[memory.amount][2] == 0 for memory in found
+            for row in memory.rows]):
+        texts.append('exact: each of these blocks is so large that it was '
+                     'sampled for certain')
+    return [*wrap(' '.join([f'{text}.' for text in texts]).split(' '), ' '),
+            *wrap('Also: --value in_use | allocated | peak, --by type | '
+                  'thread | route, --rss, --tree, --html'.split(' '), ' ')]

@@ -1,0 +1,191 @@
+"""The report of memory: what it says, from rows written by hand."""
+
+import contextlib
+import io
+import json
+import os
+import tempfile
+import textwrap
+import unittest
+
+from profile_sampling import Profile
+from profile_sampling._cli.main import main
+
+from ..support.allocating import add_rows
+from ..support.builders import Builder
+
+_MB = 1 << 20
+_PERIOD = 512 * 1024
+
+
+def small(samples):
+    """What so many samples of objects of 100 bytes stand for."""
+    size = samples * _PERIOD
+    return size // 100, size, size * _PERIOD // 256
+
+
+def large(number, size):
+    return number, number * size, 0
+
+
+def service(mode='alloc', **facts):
+    b = Builder(mode=mode, python_version='3.13.5', duration_ns=60_000_000_000,
+                stats={'allocated_bytes': 22_300_000_000}, **facts)
+    main_thread, worker = b.thread('MainThread'), b.thread('worker')
+    frame = large(1, 96 * _MB)
+    add_rows(b, [
+        ('shop.main:3 shop.quote:107 C:json.dumps', main_thread,
+         {'route': '/q'}, small(240), small(239), small(239)),
+        ('shop.main:3 shop.images:18 C:numpy.empty', main_thread,
+         {'route': '/i'}, large(12, 96 * _MB), frame, large(3, 96 * _MB)),
+        ('shop.main:3 shop.orders:58', worker, {}, small(40_000), small(96),
+         small(90)),
+        ('shop.main:3 shop.little:5', worker, {}, small(50), small(3),
+         small(3)),
+        ('shop.main:3 shop.little:6', worker, {}, small(50), small(2),
+         small(2)),
+        ('[native~thread]', worker, {}, small(5), small(5), small(5))],
+        peak_ns=41_200_000_000, resident={
+            'rss': 849 * _MB, 'files': 61 * _MB, 'arenas': 250 * _MB,
+            'arenas_used': 214 * _MB, 'malloc_used': 180 * _MB,
+            'malloc_free': 190 * _MB, 'large': 100 * _MB,
+            'large_variance': 0, 'has_malloc': 1})
+    return b
+
+
+class MemoryReport(unittest.TestCase):
+
+    maxDiff = None
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.enterContext(contextlib.chdir(directory.name))
+        self.save(service())
+
+    def save(self, builder, name='p.pb.gz'):
+        builder.profile().save(name)
+
+    def report(self, *arguments, path='p.pb.gz', status=0):
+        streams = [io.TextIOWrapper(io.BytesIO(), 'utf-8', newline='\n')
+                   for _ in range(2)]
+        with contextlib.redirect_stdout(streams[0]), \
+                contextlib.redirect_stderr(streams[1]):
+            try:
+                its_status = main(['report', path, *arguments]) or 0
+            except SystemExit as exc:
+                its_status = exc.code
+        out, err = [stream.buffer.getvalue().decode() for stream in streams
+                    if stream.flush() is None]
+        self.assertEqual(its_status, status, err)
+        return err if status else out
+
+    def test_known_answer(self):
+        self.assertEqual(self.report(), textwrap.dedent('''\
+            Memory of p.pb.gz, 60.0 s, Python 3.13.5, a sample per 512 KB
+            In use 268.5 ± 18.2 MB at the end, 457.5 MB at the peak (at 41.2 s); RSS 849.0 MB
+            44.5 % of it, 119.5 ± 15.2 MB, at shop.quote:107 (json.dumps)
+            Allocated: 20.77 GB, counted; 20.82 ± 0.19 GB by samples
+
+             in use      ±  survived  allocated  line                     in
+            119.5MB   15.2    99.6 %     0.12GB  shop.quote:107           json.dumps
+             96.0MB  exact     8.3 %     1.12GB  shop.images:18           numpy.empty
+             48.0MB    9.6     0.2 %    19.53GB  shop.orders:58
+              2.5MB    2.2     5.0 %     0.05GB  2 more lines under 2 MB
+              2.5MB    2.2   100.0 %    <0.01GB  Outside my code
+            268.5MB   18.2     1.3 %    20.82GB  all
+
+            ±: 95 %. survived: of all that was allocated there. exact: each of these blocks is so large that it
+              was sampled for certain.
+            Also: --value in_use | allocated | peak, --by type | thread | route, --rss, --tree, --html
+            '''))
+
+    def test_widths(self):
+        for width, heading in (
+                (120, ' in use      ±  survived  allocated  line'),
+                (80, ' in use      ±  survived  line'),
+                (60, ' in use      ±  line')):
+            with self.subTest(width=width):
+                lines = self.report('--width', str(width)).splitlines()
+                self.assertLessEqual(max(map(len, lines)), width)
+                head = lines[lines.index('') + 1]
+                self.assertEqual(head[:len(heading)], heading)
+                self.assertEqual(' in' in head[8:], width > 100)
+
+    def test_amounts(self):
+        for options, expected in (
+                (('--value', 'allocated'),
+                 '20.82 ± 0.19 GB were allocated; 268.5 ± 18.2 MB of it is '
+                 'in use at the end'),
+                (('--value', 'peak'),
+                 'In use 457.5 ± 18.0 MB at the peak (at 41.2 s); 268.5 ± '
+                 '18.2 MB at the end'),
+                (('--by', 'route'), '119.5MB   15.2    99.6 %     0.12GB  /q'),
+                (('--by', 'thread'), '53.0MB  10.1     0.3 %    19.58GB  '
+                 'worker'),
+                (('--where', 'route=/q'), '119.5MB  15.2    99.6 %    '
+                 '120.0MB  all'),
+                (('--rss',), ' 80.0MB    9.4 %  exact  C libraries')):
+            with self.subTest(options=options):
+                self.assertIn(expected, self.report(*options))
+
+    def test_rss_adds_up(self):
+        document = json.loads(self.report('--rss', '--format', 'json'))
+        *parts, whole = [row['bytes'] for row
+                         in document['tables'][0]['rows']]
+        self.assertEqual(sum(parts), whole)
+
+    def test_json(self):
+        document = json.loads(self.report('--format', 'json'))
+        [table] = document['tables']
+        first = table['rows'][0]
+        self.assertEqual(first['inuse_bytes'], 239 * _PERIOD)
+        self.assertEqual((first['function'], first['line'], first['in']),
+                         ('shop.quote', 107, 'json.dumps'))
+        self.assertEqual(table['rows'][-1]['function'], 'all')
+
+    def test_beside_time(self):
+        b = service(mode='wall')
+        b.sample('shop.main:3 shop.quote:107', count=400, wall_ns=500_000_000)
+        self.save(b)
+        report = self.report()
+        self.assertIn('Memory: in use 268.5 MB at the end, 457.5 MB at the '
+                      'peak (at 41.2 s): --memory', report)
+        self.assertNotIn('shop.orders', report)
+        self.assertIn('shop.orders:58', self.report('--memory'))
+
+    def test_few_samples(self):
+        b = Builder(mode='alloc', duration_ns=1_000_000_000)
+        add_rows(b, [('tool.load:14', b.thread('main'), {}, small(18),
+                      small(18), small(18))])
+        self.save(b)
+        self.assertIn('Quality: few samples (18): only what is 2 MB or more '
+                      'can be named. alloc=64K makes it ± 1.5 MB',
+                      self.report())
+
+    def test_refusals(self):
+        b = Builder()
+        b.sample('shop.main:3', wall_ns=500_000_000)
+        self.save(b, 'time.pb.gz')
+        self.assertIn('no allocations were sampled: it was recorded as wall',
+                      self.report('--memory', path='time.pb.gz', status=2))
+        for name in '12':
+            self.save(service(pid=int(name)), f'{name}.pb.gz')
+        self.assertIn('the peaks of 2 processes were at as many moments',
+                      self.report('--value', 'peak', path='[12].pb.gz',
+                                  status=2))
+        self.assertIn('537.0 ± 25.7 MB at the end',
+                      self.report(path='[12].pb.gz'))
+
+    def test_saved_and_loaded(self):
+        profile = service().profile()
+        again = Profile.load('p.pb.gz')
+        self.assertEqual(again._tables.meta, profile._tables.meta)
+        self.assertEqual(sorted(again.value_types, key=repr),
+                         sorted(profile.value_types, key=repr))
+        self.assertEqual(again.total('inuse_space_bytes'),
+                         profile.total('inuse_space_bytes'))
+
+
+if __name__ == '__main__':
+    unittest.main()
