@@ -9,8 +9,8 @@ import sys
 from profile_sampling._cli import reached
 from profile_sampling._cli.common import (
     Failure, add_idle, add_mine, write_text)
+from profile_sampling._cli.screen import screen_of
 from profile_sampling._formats import style as styles
-from profile_sampling._formats.terminal import Screen
 from profile_sampling._reach import look as looking
 from profile_sampling._reach import text as dumps
 from profile_sampling._reach.sources import Sources
@@ -136,7 +136,7 @@ def _write(text):
     if not _is_utf8():
         text = lines.without_utf8(text)
     sys.stdout.buffer.write(
-        Screen(sys.stdout).shown(text).encode(encoding))
+        screen_of(None).shown(text).encode(encoding))
     sys.stdout.buffer.flush()
 
 
@@ -152,13 +152,13 @@ def _is_utf8():
 def _style(options, fd):
     """Return the Style, and what was typed while the terminal was asked."""
     is_dark, typed = None, ''
-    if (options.theme is None and Screen(sys.stdout).color
+    if (options.theme is None and screen_of(None).color
             and 'COLORFGBG' not in os.environ
             and os.environ.get('TERM') != 'linux'):
         is_dark, typed = terminal.ask_is_dark(fd)
     if is_dark is None:
         is_dark = styles.is_dark(options.theme)
-    return styles.Style(styles.depth() if Screen(sys.stdout).color else 0,
+    return styles.Style(styles.depth() if screen_of(None).color else 0,
                         is_dark), typed
 
 

@@ -321,7 +321,7 @@ class MyPlaces(Places):
         self._names = [*map(origins.library, functions), '']
         self._libraries = _libraries(tables, self.is_charged, self._names)
         self._counting = next((
-            node for node, frame in enumerate(tables.tree()[1])
+            node for node, frame in enumerate(tables.node_columns()[1])
             if node and functions[of_frames[frame]] == COUNTING), -1)
         return tables.innermost(self.is_charged)
 

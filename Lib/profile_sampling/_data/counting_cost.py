@@ -73,7 +73,7 @@ def _packed(*numbers):
 def without(tables):
     """Return the tables without the samples of COUNTING, and what these are
     of the values that the profile is about."""
-    frames, (_, of_nodes) = tables.frame_functions(), tables.tree()
+    frames, (_, of_nodes) = tables.frame_functions(), tables.node_columns()
     is_counting = [bool(node) and tables.functions[frames[of_nodes[node]]]
                    == COUNTING for node in tables.column('stack')]
     if not any(is_counting):

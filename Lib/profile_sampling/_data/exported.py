@@ -44,7 +44,11 @@ def exported(tables):
 
 
 def _numbers(column):
-    return array(ITEM, column)
+    try:
+        return array(ITEM, column)
+    except OverflowError:
+        # Of a hostile file; a thread's ident has no sign.
+        return array('Q', column)
 
 
 def _rows(rows, *texts, **numbers):

@@ -158,8 +158,10 @@ def _loop_waits(tables, sites):
     known."""
     held = culprits.of_loop(tables, sites.mine)
     total = sum([row.ns for row in held])
-    said = [f'{share(row.ns, total)} while {holder_text(row)} {row.how}'
-            for row in held[:_HOLDERS] if row.ns >= _LEAST_SHARE * total]
+    said = [f'{share(row.ns, total)} while {holder_text(row)}'
+            + (f' ({row.inside}) ' if row.function and row.inside else ' ')
+            + row.how for row in held[:_HOLDERS]
+            if row.ns >= _LEAST_SHARE * total]
     return [f'Waits of all tasks for their loop: {", ".join(said)}'] if (
         said) else []
 

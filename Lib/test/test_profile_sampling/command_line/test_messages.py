@@ -138,6 +138,7 @@ class RecordTest(ProgramTest):
         options = mock.Mock(
             format=None, output='p.pb.gz', no_source=False, timeline=False,
             repeat=None, alternate=False, program=None, words=['-'],
+            pid=None,
             mode='wall', rate=1, depth=None, duration=None, names=None,
             calls=None, watch=(), quiet=False, meta=None)
         self.enterContext(mock.patch.dict(os.environ))
