@@ -78,21 +78,26 @@ def _run(options):
     screen = Screen(process, mine=options.mine, view=options.by,
                     sources=Sources(process), slow_s=options.slow)
     screen.is_all, screen.is_idle = options.all, options.idle
+    ended_by = None
     with Feed(process, rate_hz=options.rate, mine=mine) as feed:
         try:
-            _show(screen, feed, options, lambda width: _dump(
+            ended_by = _show(screen, feed, options, lambda width: _dump(
                 process, mine, width))
         except KeyboardInterrupt:
             pass        # it has been seen
+    if ended_by is not None:
+        # Not before the process is left alone.
+        loop.die_by(ended_by)
     return 0 if screen.ended is None else _ENDED
 
 
 def _show(screen, feed, options, show_dump):
+    """Return the signal that ended it, or None."""
     if options.json or options.once or not _is_terminal():
         if sys.stdout is None:
             raise Failure('cannot write to stdout: it is closed')
         _write_blocks(screen, feed, options)
-        return
+        return None
     fd = (sys.stdin if sys.stdin is not None and sys.stdin.isatty()
           else sys.stdout).fileno()
     style, typed = _style(options, fd)
@@ -102,12 +107,11 @@ def _show(screen, feed, options, show_dump):
             loop.interactive(screen, feed, shown, every_s=options.every,
                              show_dump=show_dump)
     except EOFError:
-        return      # the terminal is lost
+        return None     # the terminal is lost
     finally:
         with contextlib.suppress(OSError):
             _write(loop.as_text(screen, reached.width(sys.stdout), style))
-    if shown.ended_by is not None:
-        loop.die_by(shown.ended_by)
+    return shown.ended_by
 
 
 def _write_blocks(screen, feed, options):
