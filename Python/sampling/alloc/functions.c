@@ -154,17 +154,23 @@ void
 
 /* In their place. */
 
-static const PyMemAllocatorEx functions[] = {
-    [PYMEM_DOMAIN_RAW] = {
-        NULL, raw_malloc, raw_calloc, raw_realloc, raw_free},
-    [PYMEM_DOMAIN_MEM] = {
-        NULL, mem_malloc, mem_calloc, mem_realloc, mem_free},
-    [PYMEM_DOMAIN_OBJ] = {
-        NULL, obj_malloc, obj_calloc, obj_realloc, obj_free},
-};
+#define NUM_DOMAINS (PYMEM_DOMAIN_OBJ + 1)
 
-static const PyMemAllocatorDomain domains[] = {
-    PYMEM_DOMAIN_RAW, PYMEM_DOMAIN_MEM, PYMEM_DOMAIN_OBJ};
+static PyMemAllocatorEx
+functions_of(PyMemAllocatorDomain domain)
+{
+    switch (domain) {
+    case PYMEM_DOMAIN_RAW:
+        return (PyMemAllocatorEx){
+            NULL, raw_malloc, raw_calloc, raw_realloc, raw_free};
+    case PYMEM_DOMAIN_MEM:
+        return (PyMemAllocatorEx){
+            NULL, mem_malloc, mem_calloc, mem_realloc, mem_free};
+    default:
+        return (PyMemAllocatorEx){
+            NULL, obj_malloc, obj_calloc, obj_realloc, obj_free};
+    }
+}
 
 
 /* Life. */
@@ -183,14 +189,14 @@ static void
 wrap(struct _sampling_alloc *alloc, PyMemAllocatorDomain domain)
 {
     PyMemAllocatorEx *current = allocator_of(domain);
-    if (current->malloc == functions[domain].malloc
+    PyMemAllocatorEx ours = functions_of(domain);
+    if (current->malloc == ours.malloc
         || ((alloc->wrapped & 1 << domain)
             && !_PySampling_AllocIsPlain(current)))
     {
         return;
     }
     alloc->inner[domain] = *current;
-    PyMemAllocatorEx ours = functions[domain];
     ours.ctx = current->ctx;
     *current = ours;
     alloc->wrapped |= 1 << domain;
@@ -200,11 +206,11 @@ void
 _PySampling_AllocInstall(struct _sampling_alloc *alloc)
 {
     PyMutex_LockFlags(&_PyRuntime.allocators.mutex, _Py_LOCK_DONT_DETACH);
-    for (size_t i = 0; i < Py_ARRAY_LENGTH(domains); i++) {
-        if (domains[i] == PYMEM_DOMAIN_RAW
-            || !_PySampling_AllocExchange(allocator_of(domains[i]), 1))
+    for (int domain = 0; domain < NUM_DOMAINS; domain++) {
+        if (domain == PYMEM_DOMAIN_RAW
+            || !_PySampling_AllocExchange(allocator_of(domain), 1))
         {
-            wrap(alloc, domains[i]);
+            wrap(alloc, domain);
         }
     }
     PyMutex_Unlock(&_PyRuntime.allocators.mutex);
@@ -213,8 +219,8 @@ _PySampling_AllocInstall(struct _sampling_alloc *alloc)
 void
 _PySampling_AllocCheck(struct _sampling_alloc *alloc)
 {
-    for (size_t i = 0; i < Py_ARRAY_LENGTH(domains); i++) {
-        if (_PySampling_AllocIsPlain(allocator_of(domains[i]))) {
+    for (int domain = 0; domain < NUM_DOMAINS; domain++) {
+        if (_PySampling_AllocIsPlain(allocator_of(domain))) {
             _PySampling_AllocInstall(alloc);
             return;
         }
@@ -226,10 +232,9 @@ void
 _PySampling_AllocUninstall(struct _sampling_alloc *alloc)
 {
     PyMutex_LockFlags(&_PyRuntime.allocators.mutex, _Py_LOCK_DONT_DETACH);
-    for (size_t i = 0; i < Py_ARRAY_LENGTH(domains); i++) {
-        PyMemAllocatorDomain domain = domains[i];
+    for (int domain = 0; domain < NUM_DOMAINS; domain++) {
         PyMemAllocatorEx *current = allocator_of(domain);
-        if (current->malloc == functions[domain].malloc) {
+        if (current->malloc == functions_of(domain).malloc) {
             *current = alloc->inner[domain];
             alloc->wrapped &= ~(1 << domain);
         }

@@ -11,11 +11,11 @@
 #include "Python.h"
 
 #include "pycore_ceval.h"             // _Py_set_eval_breaker_bit()
-#include "pycore_frame.h"             // _PyInterpreterFrame
 #include "pycore_pystate.h"           // _PyThreadState_GET()
 #include "pycore_runtime.h"           // _PyRuntime
 #include "pycore_tstate.h"            // _PyThreadStateImpl
 
+#include "../base/frame.h"
 #include "../sample/buffer.h"
 #include "../sample/walk.h"
 #include "alloc.h"
@@ -327,14 +327,14 @@ capture(struct _sampling_alloc *alloc, PyThreadState *tstate,
         _PySampling_Thread *thread, int has_gil)
 {
     struct _sampling_buffer *buffer = tstate->interp->sampling.buffer;
-    _PyInterpreterFrame *frame = tstate->current_frame;
+    _PyInterpreterFrame *frame = _PySampling_CurrentFrame(tstate);
     struct _sampling_alloc_capture wanted = {
         .interp = tstate->interp,
         .tstate = tstate,
         .context = tstate->context,
         .frame = frame,
-        .instr = frame != NULL && frame->owner != FRAME_OWNED_BY_CSTACK
-            ? frame->instr_ptr : NULL,
+        .instr = frame != NULL && !_PySampling_IsEntry(frame)
+            ? _PySampling_FrameInstr(frame) : NULL,
         .gc_generation = thread->gc_generation,
         .first = alloc->num_frames,
         .thread = thread->thread_index,

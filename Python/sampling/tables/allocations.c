@@ -13,7 +13,7 @@
 
 /* Of a block that is sampled with the probability p, s / p is its size without
    bias, and s * s * (1 - p) / (p * p) the variance of that, also without. */
-struct _sampling_amount
+_PySampling_Amount
 _PySampling_AmountOf(size_t size_bytes, uint64_t period_bytes)
 {
     double size = (double)size_bytes;
@@ -129,7 +129,7 @@ keep_peak(const struct _sampling_alloc_table *table,
     }
 }
 
-struct _sampling_amount
+_PySampling_Amount
 _PySampling_PeakOf(const struct _sampling_alloc_table *table,
                    const struct _sampling_alloc_row *row)
 {

@@ -27,6 +27,7 @@ struct _sampling_amount {
     uint64_t bytes;
     uint64_t variance;          // of `bytes`, in the unit below
 };
+typedef struct _sampling_amount _PySampling_Amount;
 
 #define _PySampling_OBJECT_PARTS 65536
 /* Bytes, squared.  A thousandth of it is a sample of 512 bytes. */
@@ -62,7 +63,7 @@ struct _sampling_alloc_table {
 #define _PySampling_MAX_ALLOC_ROWS ((uint32_t)1 << 17)
 
 // What a block stands for that was sampled at `period_bytes`.
-extern struct _sampling_amount
+extern _PySampling_Amount
 _PySampling_AmountOf(size_t size_bytes, uint64_t period_bytes);
 // Returns 0 if there is no memory for its row: it is on that of `lost`.
 extern int _PySampling_AllocTableAdd(struct _sampling_alloc_table *table,
@@ -75,7 +76,7 @@ _PySampling_AllocTableRemove(struct _sampling_alloc_table *table,
                              const struct _sampling_amount *amount,
                              int is_large);
 // In use at the peak.
-extern struct _sampling_amount
+extern _PySampling_Amount
 _PySampling_PeakOf(const struct _sampling_alloc_table *table,
                    const struct _sampling_alloc_row *row);
 // Row 0 is made, for what has no space.  Returns 0 if there is no memory.

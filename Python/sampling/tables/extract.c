@@ -205,16 +205,19 @@ copy_thread(struct copying *c, uint32_t number)
 static uint32_t
 copy_class(struct copying *c, uint32_t number)
 {
-    static const struct _sampling_task_row none = {0};
     uint32_t found = find(&c->task_classes, number);
     if (found != NO_ROW) {
         return found;
     }
-    const struct _sampling_task_row *row = number < c->from->tasks.num_rows
-        ? &c->from->tasks.rows[number] : &none;
-    const struct _sampling_task_values *v = &row->values;
     uint32_t function = copy_function(
         c, AT(c->tables, coroutine, number)->function);
+    if (number >= c->from->tasks.num_rows) {
+        // Its tasks did nothing.
+        return add(c, &c->task_classes, number,
+                   &(PySampling_TaskClass){.function = function});
+    }
+    const struct _sampling_task_row *row = &c->from->tasks.rows[number];
+    const struct _sampling_task_values *v = &row->values;
     return add(c, &c->task_classes, number, &(PySampling_TaskClass){
         .function = function,
         .num_lives = _PySampling_LIFE_BUCKETS,

@@ -4,8 +4,8 @@ import json
 import pathlib
 import random
 import re
-import sqlite3
 import unittest
+from test.support import import_helper
 
 from profile_sampling import Process, Profile
 from profile_sampling._data import opcodes as _opcodes
@@ -170,6 +170,7 @@ class TablesTest(unittest.TestCase):
                          for sample in profile.samples]))
 
     def test_they_go_into_a_database(self):
+        sqlite3 = import_helper.import_module('sqlite3')
         database = sqlite3.connect(':memory:')
         for table, columns in example().profile().tables().items():
             names = ', '.join([f'"{name}"' for name in columns])

@@ -226,7 +226,10 @@ class TopTest(unittest.TestCase):
             self.leave(terminal, client)
 
     def test_refusals(self):
-        found = targets.command('top', '-p', os.getppid(), '--json')
+        with subprocess.Popen(['sleep', '60']) as other:
+            self.addCleanup(other.kill)
+            found = targets.command('top', '-p', other.pid, '--json')
+            other.kill()
         self.assertEqual(found.returncode, 1)
         self.assertEqual(json.loads(found.stdout)['format'],
                          'sampleprof-refusal')
