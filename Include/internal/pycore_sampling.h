@@ -94,7 +94,7 @@ extern void _PySampling_BeforeChange(PyThreadState *tstate);
 
 // A context is about to change or to die.
 static inline void
-_PySampling_BeforeContextChange(PyThreadState *tstate)
+_PySampling_DrainBeforeContextChange(PyThreadState *tstate)
 {
     if (_Py_atomic_load_uintptr_relaxed(&tstate->eval_breaker)
         & _PY_SAMPLING_BIT)
@@ -240,7 +240,7 @@ extern void _PySampling_AfterForkChild(void);
 
 // Threads of this process that are the profiler's own: os.fork() does not
 // warn about them.
-extern int _PySampling_OwnThreads(void);
+extern int _PySampling_CountProfilerThreads(void);
 
 /* --- Start-up, children and exit of the process (session/autostart.c). */
 
@@ -271,7 +271,7 @@ extern PyObject *_PySampling_ForTask(PyObject *module, PyObject *function);
 #define _PySampling_ACTIVE() 0
 #define _PySampling_Safepoint(TSTATE) ((void)(TSTATE))
 #define _PySampling_NoteTaskLayout(LAYOUT) ((void)(LAYOUT))
-#define _PySampling_BeforeContextChange(TSTATE) ((void)(TSTATE))
+#define _PySampling_DrainBeforeContextChange(TSTATE) ((void)(TSTATE))
 // What is reported of a task is not made, either.
 #define _PySampling_EnterTask(TASK) _PySampling_IF_ACTIVE((void)(TASK))
 #define _PySampling_LeaveTask(TASK) _PySampling_IF_ACTIVE((void)(TASK))
@@ -306,7 +306,7 @@ extern PyObject *_PySampling_ForTask(PyObject *module, PyObject *function);
 #define _PySampling_BeforeFork() ((void)0)
 #define _PySampling_AfterForkParent() ((void)0)
 #define _PySampling_AfterForkChild() ((void)0)
-#define _PySampling_OwnThreads() 0
+#define _PySampling_CountProfilerThreads() 0
 #define _PySampling_ContinueInChild(TSTATE) ((void)(TSTATE))
 #define _PySampling_Finalize(TSTATE) ((void)(TSTATE))
 #define _PySampling_BeforeExit() ((void)0)

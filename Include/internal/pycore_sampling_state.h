@@ -106,7 +106,7 @@ typedef struct {
    Atomic, since threads of several GILs and the clock add to them.  Nothing is
    ordered by them: relaxed additions would do, which pyatomic.h does not have,
    and readers and whoever resets them are relaxed.  memory_bytes alone is no
-   sum: _PySampling_Measure() sets it. */
+   sum: _PySampling_UpdateMemoryBytes() sets it. */
 #define _PySampling_COUNTERS(X) \
     X(ticks)                /* the sampler thread went through the threads */ \
     X(ticks_late)           /* skipped because the clock woke too late */ \

@@ -228,7 +228,7 @@ _profile_enter_labels_impl(PyObject *module, PyObject *changes)
     if (set == NULL) {
         return NULL;
     }
-    _PySampling_BeforeContextChange(_PyThreadState_GET());
+    _PySampling_DrainBeforeContextChange(_PyThreadState_GET());
     PyObject *token = PyContextVar_Set(state->label_var, set);
     Py_DECREF(set);
     return token;
@@ -248,7 +248,7 @@ _profile_exit_labels(PyObject *module, PyObject *token)
 /*[clinic end generated code: output=89952680b5f88a78 input=a84b278db1ac1296]*/
 {
     profile_state *state = get_profile_state(module);
-    _PySampling_BeforeContextChange(_PyThreadState_GET());
+    _PySampling_DrainBeforeContextChange(_PyThreadState_GET());
     if (PyContextVar_Reset(state->label_var, token) < 0) {
         // A generator that is closed in another context than it ran in: the
         // labels were those of the other one.

@@ -36,7 +36,7 @@ set_excluded(int excluded)
     int before = impl->sampling.is_excluded;
     impl->sampling.is_excluded = excluded;
     _PySampling_Thread *thread =
-        _PySampling_ACTIVE() ? _PySampling_ThreadOf(tstate) : NULL;
+        _PySampling_ACTIVE() ? _PySampling_ThreadEnsure(tstate) : NULL;
     if (thread != NULL) {
         _PySampling_ENTER_HOOK(thread);
         _PySampling_Drain(tstate, thread);

@@ -240,7 +240,7 @@ begin_run(PyThreadState *tstate, _PySampling_Thread *thread)
     {
         _PySampling_ParkAtEnding();
     }
-    if (thread->shadowed) {
+    if (thread->inactive_on_os_thread) {
         _PySampling_SiblingsTakeOver(thread);
     }
     uint64_t word = _PySampling_WORD(thread);
@@ -281,7 +281,7 @@ void
     _PySampling_Thread *thread = session_thread(tstate);
     if (thread != NULL && thread->native_id == _PySampling_OwnNativeId()
         && thread->mask == _PySampling_TAKES_SIGNAL
-        && thread->overdue.after_ns == 0 && !thread->shadowed
+        && thread->overdue.after_ns == 0 && !thread->inactive_on_os_thread
         && thread->pauses == _PySampling_PAUSES()
         && !_Py_atomic_load_int_relaxed(&_PyRuntime.sampling.parks_threads)
         && _PySampling_RunChange(thread, _PySampling_RUNS))
@@ -291,7 +291,7 @@ void
     }
     int saved_errno = errno;
     if (thread == NULL) {
-        thread = _PySampling_ThreadOf(tstate);
+        thread = _PySampling_ThreadEnsure(tstate);
     }
     else if (thread->native_id != _PySampling_OwnNativeId()) {
         thread = _PySampling_ThreadMoved(tstate);

@@ -27,7 +27,7 @@
 void
 (_PySampling_GCStart)(PyThreadState *tstate, int generation)
 {
-    _PySampling_Thread *thread = _PySampling_ThreadOf(tstate);
+    _PySampling_Thread *thread = _PySampling_ThreadEnsure(tstate);
     if (thread != NULL) {
         _PySampling_ENTER_HOOK(thread);
         thread->gc_start_ns = _PySampling_WallNow();
@@ -53,7 +53,7 @@ count_collection(int generation)
 }
 
 static void
-tell_collection(_PySampling_Thread *thread)
+emit_gc_record(_PySampling_Thread *thread)
 {
     _PySampling_LockTables();
     if (_PySampling_TABLES_OF(thread) != NULL && !thread->excluded
@@ -73,7 +73,7 @@ void
     _PySampling_Thread *thread = _PySampling_RECORD_OF(tstate);
     if (thread != NULL && thread->gc_generation >= 0) {
         _PySampling_ENTER_HOOK(thread);
-        tell_collection(thread);
+        emit_gc_record(thread);
         thread->gc_generation = -1;
         _PySampling_LEAVE_HOOK(thread);
     }

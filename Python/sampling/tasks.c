@@ -122,7 +122,7 @@ is_idle(const _PyThreadStateImpl *impl)
 static _PySampling_Thread *
 begin_switch(PyThreadState *tstate)
 {
-    _PySampling_BeforeContextChange(tstate);
+    _PySampling_DrainBeforeContextChange(tstate);
     _PySampling_Thread *thread = sampled_thread(tstate);
     if (thread != NULL) {
         _PySampling_ENTER_HOOK(thread);
@@ -235,7 +235,7 @@ set_work(const struct _sampling_work *work)
 {
     PyObject *exc = PyErr_GetRaisedException();
     PyThreadState *tstate = _PyThreadState_GET();
-    _PySampling_BeforeContextChange(tstate);
+    _PySampling_DrainBeforeContextChange(tstate);
     _PySampling_Thread *thread = sampled_thread(tstate);
     if (thread != NULL) {
         _PySampling_ENTER_HOOK(thread);

@@ -161,7 +161,7 @@ tick(struct _sampling_clock *clock, uint64_t now_ns)
     int num_ticked = 0;
     _PySampling_LockRegistry();
     if (_PySampling_ACTIVE() && !_Py_atomic_load_int(&clock->is_paused)) {
-        _PySampling_SignalKeep(&clock->ticker.signal);
+        _PySampling_SignalCheckOwner(&clock->ticker.signal);
         num_ticked = _PySampling_TickAll(&clock->ticker);
         _PySampling_COUNT(ticks, 1);
         _PySampling_COUNT(ticks_idle, num_ticked == 0);
@@ -453,7 +453,7 @@ _PySampling_ClockForget(void)
 void
 _PySampling_ClockTick(void)
 {
-    _PySampling_SignalKeep(&STATE->clock->ticker.signal);
+    _PySampling_SignalCheckOwner(&STATE->clock->ticker.signal);
     (void)_PySampling_TickAll(&STATE->clock->ticker);
     _PySampling_COUNT(ticks, 1);
 }

@@ -23,7 +23,7 @@ struct _sampling_signal {
 
 extern int _PySampling_SignalTake(struct _sampling_signal *signal);
 extern int _PySampling_SignalIsOurs(void);
-extern void _PySampling_SignalKeep(struct _sampling_signal *signal);
+extern void _PySampling_SignalCheckOwner(struct _sampling_signal *signal);
 extern void _PySampling_SignalLeave(struct _sampling_signal *signal);
 extern PyOS_sighandler_t _PySampling_SignalHandlerOfProgram(
     const struct _sampling_signal *signal, PyOS_sighandler_t handler);

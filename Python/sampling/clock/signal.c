@@ -217,7 +217,7 @@ restore_action(int signum, const struct sigaction *old_action)
 /* C code may install a handler of its own at any time: then the signal is the
    program's, and another one is used. */
 void
-_PySampling_SignalKeep(struct _sampling_signal *signal)
+_PySampling_SignalCheckOwner(struct _sampling_signal *signal)
 {
     if (!signal->is_gone
         && !handler_is_ours(_PyRuntime.sampling.signal))

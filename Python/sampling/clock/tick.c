@@ -371,7 +371,7 @@ _PySampling_TickAll(struct _sampling_ticker *ticker)
          thread != NULL; thread = next)
     {
         next = thread->next_ticked;
-        if (!_PySampling_IN_EPOCH(thread) || thread->shadowed) {
+        if (!_PySampling_IN_EPOCH(thread) || thread->inactive_on_os_thread) {
             remove_ticked(thread);
             continue;
         }

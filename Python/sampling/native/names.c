@@ -237,11 +237,11 @@ is_access(_PySampling_Frame mark)
     return opcode == LOAD_ATTR || opcode == STORE_ATTR;
 }
 
-static struct _sampling_kept_callee
+static struct _sampling_cached_callee
 key_of(struct _sampling_tables *tables, _PySampling_Frame words,
        _PySampling_Frame mark)
 {
-    struct _sampling_kept_callee key = {.words = {
+    struct _sampling_cached_callee key = {.words = {
         (uintptr_t)words.code, (uintptr_t)words.instr,
         (uintptr_t)mark.instr}};
     if (is_access(mark)) {
@@ -256,10 +256,10 @@ _PySampling_InternCallee(struct _sampling_tables *tables,
                          PyInterpreterState *interp, _PySampling_Frame words,
                          _PySampling_Frame mark)
 {
-    const struct _sampling_kept_callee key = key_of(tables, words, mark);
-    struct _sampling_kept_callee *kept = &tables->callees[
+    const struct _sampling_cached_callee key = key_of(tables, words, mark);
+    struct _sampling_cached_callee *kept = &tables->callees[
         mix(key.words[0] ^ key.words[2], key.words[1])
-        % _PySampling_KEPT_CALLEES];
+        % _PySampling_CACHED_CALLEES];
     if (memcmp(kept->words, key.words, sizeof(key.words)) == 0) {
         return kept->frame;
     }
@@ -281,7 +281,7 @@ void
 _PySampling_TablesForgetType(struct _sampling_tables *tables,
                              PyTypeObject *type)
 {
-    for (int i = 0; i < _PySampling_KEPT_CALLEES; i++) {
+    for (int i = 0; i < _PySampling_CACHED_CALLEES; i++) {
         uintptr_t *words = tables->callees[i].words;
         if (words[0] == ((uintptr_t)type | 1) || words[1] == (uintptr_t)type) {
             memset(words, 0, sizeof(tables->callees[i].words));

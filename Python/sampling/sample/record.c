@@ -404,7 +404,7 @@ weigh_all(_PySampling_Thread *thread, int state)
 void
 _PySampling_RecordAll(_PySampling_Thread *thread, uint64_t now_ns)
 {
-    if (thread->shadowed) {
+    if (thread->inactive_on_os_thread) {
         return;         // another thread state has the OS thread's time
     }
     _PySampling_ENTER_HOOK(thread);
@@ -426,7 +426,7 @@ _PySampling_RecordBlocked(_PySampling_Thread *thread, uint64_t now_ns)
 {
     uint64_t word = _PySampling_WORD(thread);
     int state = _PySampling_STATE_OF(word);
-    if (thread->shadowed || state < _PySampling_DETACHED
+    if (thread->inactive_on_os_thread || state < _PySampling_DETACHED
         || !(word & _PySampling_NOTED)
         || _PySampling_DeadlinesUntil(now_ns) <= thread->account.counted_ns)
     {
@@ -496,7 +496,7 @@ _PySampling_RecordLost(_PySampling_Thread *thread, uint64_t now_ns)
     if (now_ns > recorded_ns) {
         lost.wall_ns += now_ns - recorded_ns;
     }
-    if (thread->shadowed || lost.wall_ns == 0) {
+    if (thread->inactive_on_os_thread || lost.wall_ns == 0) {
         return;
     }
     struct place place = {

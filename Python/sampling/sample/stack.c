@@ -55,7 +55,7 @@ intern_entry(struct _sampling_tables *tables, PyThreadState *tstate,
     }
     int opcode = has_mark ? _PySampling_OpcodeOfMark(entry[1]) : 0;
     PyObject *globals = NULL;
-    if (_PySampling_TablesWantsModule(tables, entry->code)) {
+    if (_PySampling_FunctionLacksModule(tables, entry->code)) {
         globals = globals_of(tstate, entry->code);
     }
     return _PySampling_InternChild(
@@ -82,7 +82,7 @@ leaf_wants_module(struct _sampling_tables *tables,
 {
     int leaf = entries_above_leaf(frames, depth);
     return leaf < depth
-        && _PySampling_TablesWantsModule(tables, frames[leaf].code);
+        && _PySampling_FunctionLacksModule(tables, frames[leaf].code);
 }
 
 /* Is the entry at `depth` from the root what it was in the last stack?  A

@@ -123,7 +123,7 @@ be_first(const _PySampling_Options *asked, _PySampling_Options *options)
         options->rate_hz = _PySampling_DEFAULT_RATE_HZ;
     }
     _PySampling_FillOptions(options);
-    _PySampling_Status status = _PySampling_Share(options);
+    _PySampling_Status status = _PySampling_TablesEnsureOrCheck(options);
     if (status == _PySampling_OK) {
         STATE->session_options = *options;
     }

@@ -162,7 +162,7 @@ start(PyThreadState *tstate)
 static uint64_t
 stop_threads(PyThreadState *tstate)
 {
-    uint64_t now_ns = _PySampling_ThreadOf(tstate) != NULL
+    uint64_t now_ns = _PySampling_ThreadEnsure(tstate) != NULL
         ? _PySampling_FlushThreads(tstate, _PySampling_RecordAll)
         : _PySampling_WallNow();
     _PySampling_RecordLostThreads(tstate, now_ns);
@@ -240,7 +240,7 @@ set_clocks(int stand_still)
 static void
 stop_or_go_on(PyThreadState *tstate, int stand_still)
 {
-    _PySampling_Thread *own = _PySampling_ThreadOf(tstate);
+    _PySampling_Thread *own = _PySampling_ThreadEnsure(tstate);
     if (stand_still) {
         _PySampling_ClockRest(own);
     }

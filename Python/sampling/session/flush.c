@@ -73,7 +73,7 @@ _PySampling_FlushThreads(
     uint64_t now_ns = for_threads(tstate, account);
     flush_tasks(tstate, now_ns);
     STATE->flushed_wall_ns = now_ns;
-    _PySampling_Measure();
+    _PySampling_UpdateMemoryBytes();
     return now_ns;
 }
 
@@ -81,7 +81,7 @@ void
 _PySampling_AccountForBlocked(PyThreadState *tstate)
 {
     _PySampling_LockControl();
-    if (STATE->active && _PySampling_ThreadOf(tstate) != NULL) {
+    if (STATE->active && _PySampling_ThreadEnsure(tstate) != NULL) {
         (void)for_threads(tstate, _PySampling_RecordBlocked);
     }
     _PySampling_UnlockControl();
@@ -93,7 +93,7 @@ _PySampling_Flush(PyThreadState *tstate)
     if (!STATE->active) {
         return 1;
     }
-    if (_PySampling_ThreadOf(tstate) == NULL) {
+    if (_PySampling_ThreadEnsure(tstate) == NULL) {
         return 0;
     }
     (void)_PySampling_FlushThreads(tstate, _PySampling_RecordAll);

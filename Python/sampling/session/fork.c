@@ -187,7 +187,7 @@ _PySampling_AfterForkChild(void)
 }
 
 int
-_PySampling_OwnThreads(void)
+_PySampling_CountProfilerThreads(void)
 {
     _PySampling_LockRegistry();
     int has_clock = _PySampling_ClockHasThread();

@@ -53,7 +53,7 @@ start_locked(PyThreadState *tstate, const _PySampling_Options *options)
     if (STATE->session != NULL) {
         return _PySampling_ERR_RUNNING;
     }
-    status = _PySampling_Share(options);
+    status = _PySampling_TablesEnsureOrCheck(options);
     if (status != _PySampling_OK) {
         return status;
     }
@@ -173,7 +173,7 @@ _PySampling_Snapshot(PyThreadState *tstate, int clear,
     _PySampling_LockControl();
     // No tick meanwhile: it would wait in rows of tables that are gone.
     _PySampling_Thread *own =
-        STATE->active ? _PySampling_ThreadOf(tstate) : NULL;
+        STATE->active ? _PySampling_ThreadEnsure(tstate) : NULL;
     if (own != NULL) {
         _PySampling_ENTER_HOOK(own);
     }
@@ -224,7 +224,7 @@ void
 _PySampling_GetCounters(struct _sampling_counters *counters)
 {
     if (_PySampling_ACTIVE()) {
-        _PySampling_Measure();
+        _PySampling_UpdateMemoryBytes();
     }
     _PySampling_LockControl();
     _PySampling_ReadCounters(counters);
@@ -241,7 +241,7 @@ subscribe_locked(PyThreadState *tstate, struct _sampling_sink *sub,
 {
     _PySampling_Status status = _PySampling_MayBegin();
     if (status == _PySampling_OK) {
-        status = _PySampling_Share(options);
+        status = _PySampling_TablesEnsureOrCheck(options);
     }
     if (status == _PySampling_OK) {
         status = _PySampling_OpenSink(tstate, sub);
@@ -366,7 +366,7 @@ renew_locked(PyThreadState *tstate)
     {
         return _PySampling_OK;
     }
-    _PySampling_Thread *own = _PySampling_ThreadOf(tstate);
+    _PySampling_Thread *own = _PySampling_ThreadEnsure(tstate);
     if (own == NULL) {
         return _PySampling_ERR_NO_MEMORY;
     }
@@ -402,7 +402,7 @@ _PySampling_Sample(PyThreadState *tstate, uint64_t weight, PyObject *pairs)
     if (_PySampling_ACTIVE()
         && !_PySampling_STANDS_STILL(_PySampling_PAUSES()))
     {
-        thread = _PySampling_ThreadOf(tstate);
+        thread = _PySampling_ThreadEnsure(tstate);
     }
     if (thread == NULL) {
         return _PySampling_ERR_NOT_RUNNING;
@@ -423,7 +423,7 @@ _PySampling_ManualTick(PyThreadState *tstate, uint64_t wall_ns,
     {
         return _PySampling_ERR_NOT_RUNNING;
     }
-    _PySampling_Thread *own = _PySampling_ThreadOf(tstate);
+    _PySampling_Thread *own = _PySampling_ThreadEnsure(tstate);
     if (own == NULL) {
         return _PySampling_ERR_NO_MEMORY;
     }

@@ -22,7 +22,7 @@ extern void _PySampling_CountAfterFork(PyThreadState *tstate, int goes_on);
 /* --- Threads (session/threads.c). */
 
 // The thread's record, registering it if the session is new.
-extern _PySampling_Thread *_PySampling_ThreadOf(PyThreadState *tstate);
+extern _PySampling_Thread *_PySampling_ThreadEnsure(PyThreadState *tstate);
 // The same if C code has moved the thread state to this OS thread.
 extern _PySampling_Thread *_PySampling_ThreadMoved(PyThreadState *tstate);
 // Do threads of the interpreter stand still while the caller runs?
@@ -36,7 +36,7 @@ extern unsigned int _PySampling_EnterTables(_PySampling_Thread *thread,
                                             int is_new);
 extern void _PySampling_WakeOthers(PyThreadState *caller);
 // Brings counters.memory_bytes up to date.
-extern void _PySampling_Measure(void);
+extern void _PySampling_UpdateMemoryBytes(void);
 
 /* --- Thread states of one OS thread (session/siblings.c); the first three
    --- with the registry locked. */
@@ -118,7 +118,7 @@ extern int _PySampling_ClockSignal(void);
 // The tables are there, and if others use them already, with no less than is
 // asked for.
 extern _PySampling_Status
-_PySampling_Share(const _PySampling_Options *options);
+_PySampling_TablesEnsureOrCheck(const _PySampling_Options *options);
 
 /* --- How sessions and blocks are handed over (session/profiles.c).  The same
    --- lock, but for HandOver(). */

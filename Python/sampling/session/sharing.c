@@ -68,7 +68,7 @@ _PySampling_ClockSignal(void)
 }
 
 _PySampling_Status
-_PySampling_Share(const _PySampling_Options *options)
+_PySampling_TablesEnsureOrCheck(const _PySampling_Options *options)
 {
     if (STATE->tables == NULL) {
         return _PySampling_EnginePrepare(options);

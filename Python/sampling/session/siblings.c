@@ -3,7 +3,7 @@
    _interpreters.exec() runs another interpreter on the caller's thread, and C
    code may swap thread states as it likes.  Each of them has a record, but the
    OS thread has one clock, so only one record at a time goes on with it: the
-   one that attached last.  The others are *shadowed* until they attach again.
+   one that attached last.  The others are *inactive* until they attach again.
 
    Owns the rings of records that share an OS thread.  Must not know how time
    is recorded. */
@@ -52,7 +52,7 @@ _PySampling_SiblingsLink(_PySampling_Thread *thread, int is_alone)
     }
     thread->sibling = other->sibling;
     other->sibling = thread;
-    thread->shadowed = 1;
+    thread->inactive_on_os_thread = 1;
 }
 
 /* The record goes away. */
@@ -63,8 +63,8 @@ _PySampling_SiblingsUnlink(_PySampling_Thread *thread)
     if (next == NULL) {
         return;
     }
-    if (!thread->shadowed) {
-        next->shadowed = 0;
+    if (!thread->inactive_on_os_thread) {
+        next->inactive_on_os_thread = 0;
         if (next->epoch == thread->epoch) {
             _PySampling_AccountHandOver(thread, next);
             (void)_PySampling_RunSet(next, _PySampling_DETACHED);
@@ -77,10 +77,10 @@ _PySampling_SiblingsUnlink(_PySampling_Thread *thread)
     }
     last->sibling = last == next ? NULL : next;
     thread->sibling = NULL;
-    thread->shadowed = 0;
+    thread->inactive_on_os_thread = 0;
 }
 
-/* The record goes on with the clock, and the others are shadowed.  With the
+/* The record goes on with the clock, and the others are inactive.  With the
    registry locked.  Returns the record that had the clock, or NULL. */
 static _PySampling_Thread *
 choose(_PySampling_Thread *thread)
@@ -89,13 +89,13 @@ choose(_PySampling_Thread *thread)
     for (_PySampling_Thread *t = thread->sibling;
          t != NULL && t != thread; t = t->sibling)
     {
-        if (!t->shadowed) {
+        if (!t->inactive_on_os_thread) {
             before = t;
-            t->shadowed = 1;
+            t->inactive_on_os_thread = 1;
             (void)_PySampling_RunSet(t, _PySampling_INACTIVE);
         }
     }
-    thread->shadowed = 0;
+    thread->inactive_on_os_thread = 0;
     _PySampling_TicksBegin(thread);
     return before;
 }

@@ -203,7 +203,7 @@ register_thread(PyThreadState *tstate, uint64_t wall_ns)
     thread->num_woken = 0;
     _PySampling_AccountStart(thread, wall_ns);
     _PySampling_SiblingsLink(thread, is_alone_on_os_thread(tstate));
-    (void)_PySampling_RunSet(thread, thread->shadowed ? _PySampling_INACTIVE
+    (void)_PySampling_RunSet(thread, thread->inactive_on_os_thread ? _PySampling_INACTIVE
                                                       : _PySampling_DETACHED);
     _PySampling_TicksBegin(thread);
     thread->excluded = (_PySampling_Exclusion)impl->sampling.is_excluded;
@@ -217,7 +217,7 @@ register_thread(PyThreadState *tstate, uint64_t wall_ns)
    registered.  NULL: no session, no memory, or the thread is at its end.
    Called by the thread itself, attached. */
 _PySampling_Thread *
-_PySampling_ThreadOf(PyThreadState *tstate)
+_PySampling_ThreadEnsure(PyThreadState *tstate)
 {
     _PySampling_Thread *thread = _PySampling_RECORD_OF(tstate);
     if (thread != NULL && _PySampling_IN_EPOCH(thread)) {
@@ -385,14 +385,14 @@ _PySampling_Thread *
 _PySampling_ThreadMoved(PyThreadState *tstate)
 {
     end_record(_PySampling_RECORD_OF(tstate));
-    return _PySampling_ThreadOf(tstate);
+    return _PySampling_ThreadEnsure(tstate);
 }
 
 static void
 name_thread(unsigned long ident, PyObject *name)
 {
     PyThreadState *tstate = _PyThreadState_GET();
-    _PySampling_Thread *own = _PySampling_ThreadOf(tstate);
+    _PySampling_Thread *own = _PySampling_ThreadEnsure(tstate);
     if (own == NULL) {
         return;
     }
@@ -458,7 +458,7 @@ _PySampling_SetThreadName(PyObject *Py_UNUSED(module), PyObject *args)
 /* How much memory all takes. */
 
 void
-_PySampling_Measure(void)
+_PySampling_UpdateMemoryBytes(void)
 {
     size_t bytes = 0;
     _PySampling_LockRegistry();

@@ -273,7 +273,7 @@ frame_of_instr(struct _sampling_tables *tables, uint32_t function,
 }
 
 int
-_PySampling_TablesWantsModule(struct _sampling_tables *tables,
+_PySampling_FunctionLacksModule(struct _sampling_tables *tables,
                               PyCodeObject *code)
 {
     if (code == NULL || ((uintptr_t)code & 1) != 0) {

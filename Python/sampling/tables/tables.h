@@ -163,9 +163,9 @@ struct _sampling_place_row {
 
 /* The frame of a callee (native/names.c).  A name costs 1 to 6 us to make, and
    most samples are of a few callees. */
-#define _PySampling_KEPT_CALLEES 256
+#define _PySampling_CACHED_CALLEES 256
 
-struct _sampling_kept_callee {
+struct _sampling_cached_callee {
     uintptr_t words[3];         // the last is 0: none is kept here
     uint32_t frame;
 };
@@ -197,7 +197,7 @@ struct _sampling_tables {
     struct _sampling_index name##_index;
     _PySampling_TABLES(X)
 #undef X
-    struct _sampling_kept_callee callees[_PySampling_KEPT_CALLEES];
+    struct _sampling_cached_callee callees[_PySampling_CACHED_CALLEES];
     struct _sampling_text_block *text_blocks;   // the newest first
     uint32_t free_code;         // first free row, or UINT32_MAX
     uint32_t free_place;
@@ -276,7 +276,7 @@ extern uint32_t _PySampling_TablesFunction(struct _sampling_tables *tables,
                                            PyObject *globals);
 
 // Does the function of this frame still lack the name of its module?
-extern int _PySampling_TablesWantsModule(struct _sampling_tables *tables,
+extern int _PySampling_FunctionLacksModule(struct _sampling_tables *tables,
                                          PyCodeObject *code);
 
 // The module of a function, or _PySampling_NO_STRING.  Where no frame could

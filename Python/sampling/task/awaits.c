@@ -151,7 +151,7 @@ add_coroutine(struct _sampling_tables *tables, uint32_t node,
 {
     PyCodeObject *code = _PySampling_FrameCode(frame);
     _PySampling_Frame entry = {code, instr_of(gen, code, frame)};
-    PyObject *globals = _PySampling_TablesWantsModule(tables, code)
+    PyObject *globals = _PySampling_FunctionLacksModule(tables, code)
         ? globals_of(frame) : NULL;
     return _PySampling_InternChild(
         tables, node, _PySampling_InternFrame(tables, entry, 0, globals));
