@@ -1,6 +1,5 @@
 """The way to the built-in module that samples."""
 
-import _thread
 import sys
 
 _NONE = ('this interpreter ({}) has no sampling profiler: it can read and '
@@ -47,21 +46,8 @@ def shutting_down():
                         'sampled any more')
 
 
-def give_names():
-    """Give it what began before the session did: names, and our task."""
-    _give_thread_names()
-    _give_task()
-
-
-def _give_thread_names():
-    threading = sys.modules.get('threading')
-    if threading is not None:
-        for thread in threading.enumerate():
-            if thread.ident is not None:    # else it has not begun
-                _thread._set_sampled_name(thread.ident, thread.name)
-
-
-def _give_task():
+def give_task():
+    """Tell the engine which task runs here: it began before the session."""
     asyncio = sys.modules.get('_asyncio')
     loop = asyncio and asyncio._get_running_loop()
     task = asyncio.current_task(loop) if loop is not None else None

@@ -12,11 +12,11 @@
 #include "pycore_pystate.h"           // _PyThreadState_GET()
 #include "pycore_runtime.h"           // _PyRuntime
 
+#include "../../Python/sampling/reach/reach.h"
 #include "../../Python/sampling/task/task.h"
 #include "_profile.h"
 
 #include <sched.h>                    // unshare()
-#include <signal.h>                   // siginfo_t
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -617,14 +617,7 @@ _profile_send_request_impl(PyObject *module, int pid, int native_id,
                            unsigned long long request)
 /*[clinic end generated code: output=4375ba96d4691ade input=2bc0ac253fbcfa27]*/
 {
-    siginfo_t info;
-    memset(&info, 0, sizeof(info));
-    info.si_signo = SIGURG;
-    info.si_code = SI_QUEUE;
-    info.si_pid = getpid();
-    info.si_uid = getuid();
-    info.si_value.sival_ptr = (void *)(uintptr_t)request;
-    if (syscall(SYS_rt_tgsigqueueinfo, pid, native_id, SIGURG, &info) != 0) {
+    if (_PySampling_SendRequest(pid, native_id, request) != 0) {
         return PyErr_SetFromErrno(PyExc_OSError);
     }
     Py_RETURN_NONE;

@@ -63,7 +63,7 @@ def start(mode='wall', *, rate_hz=1000, depth_frames=None, names=None,
                          lambda core, _: core.stop(), calls)
     _countings[:] = [counting]
     latencies.begin_session()
-    _core.give_names()
+    _core.give_task()
 
 
 def _begin(begin, end, calls):
@@ -193,7 +193,7 @@ class profile:
                                           times=self._has_timeline),
             lambda core, block: core.end_block(block), self._calls)
         if is_first:
-            _core.give_names()
+            _core.give_task()
         return block, latencies.collect(), counting
 
     def __exit__(self, exc_type, exc, traceback):

@@ -78,7 +78,7 @@ def _subscribe(callback, batch_seconds, options):
     subscription = Subscription(callback, batch_seconds, options)
     try:
         delivery.add(subscription)
-        _core.give_names()
+        _core.give_task()
         return subscription
     except BaseException:
         # No thread can be started, or a signal handler has raised it: nobody

@@ -56,8 +56,8 @@ struct turn {
 
 enum {TURN_TAKEN, TURN_PASSED_ON, TURN_LATER};
 
-static void
-pass_on(uint64_t request, unsigned long native_id)
+int
+_PySampling_SendRequest(pid_t pid, pid_t native_id, uint64_t request)
 {
     siginfo_t info;
     memset(&info, 0, sizeof(info));
@@ -66,8 +66,7 @@ pass_on(uint64_t request, unsigned long native_id)
     info.si_pid = getpid();
     info.si_uid = getuid();
     info.si_value.sival_ptr = (void *)(uintptr_t)request;
-    syscall(SYS_rt_tgsigqueueinfo, getpid(), (pid_t)native_id, SIGURG,
-            &info);
+    return (int)syscall(SYS_rt_tgsigqueueinfo, pid, native_id, SIGURG, &info);
 }
 
 /* From here on nobody else runs Python code, to EndTurn(). */
@@ -106,7 +105,7 @@ begin_turn(struct turn *turn, uint64_t request)
     if (native_id == 0) {
         return TURN_LATER;
     }
-    pass_on(request, native_id);
+    (void)_PySampling_SendRequest(getpid(), (pid_t)native_id, request);
     return TURN_PASSED_ON;
 }
 

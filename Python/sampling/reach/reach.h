@@ -51,6 +51,10 @@ _PySampling_ClientOf(uint64_t request)
     return request >> 40;
 }
 
+// Ask a process, by a thread of it.  Return 0, or -1 with errno.
+extern int _PySampling_SendRequest(pid_t pid, pid_t native_id,
+                                   uint64_t request);
+
 /* --- The answer.  Lib/profile_sampling/_reach/door.py has the same. */
 
 typedef enum {

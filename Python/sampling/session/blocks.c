@@ -187,9 +187,14 @@ close_block(PyThreadState *tstate, struct _sampling_sink *block)
     (void)leave(tstate);
 }
 
-_PySampling_Status
-_PySampling_BlockEnd(PyThreadState *tstate, struct _sampling_sink *block,
-                     struct _sampling_profile **result)
+typedef _PySampling_Status (*take_function)(PyThreadState *tstate,
+                                            struct _sampling_sink *block,
+                                            struct _sampling_taken *taken);
+
+// Hand over what a block has, unless it is closed, by one of these.
+static _PySampling_Status
+hand_over(PyThreadState *tstate, struct _sampling_sink *block,
+          take_function take, struct _sampling_profile **result)
 {
     *result = NULL;
     if (_PySampling_ForkedWithoutHooks()) {
@@ -198,14 +203,29 @@ _PySampling_BlockEnd(PyThreadState *tstate, struct _sampling_sink *block,
     struct _sampling_taken taken;
     _PySampling_LockControl();
     int is_open = block->is_open;
-    if (is_open) {
-        uint64_t end_ns = _PySampling_SinkEnd(tstate, block);
-        _PySampling_TakeAll(
-            block, end_ns != 0 ? end_ns : _PySampling_FlushedNow(), &taken);
-        close_block(tstate, block);
-    }
+    _PySampling_Status status =
+        is_open ? take(tstate, block, &taken) : _PySampling_OK;
     _PySampling_UnlockControl();
-    return is_open ? _PySampling_HandOver(&taken, result) : _PySampling_OK;
+    return is_open && status == _PySampling_OK
+        ? _PySampling_HandOver(&taken, result) : status;
+}
+
+static _PySampling_Status
+end_locked(PyThreadState *tstate, struct _sampling_sink *block,
+           struct _sampling_taken *taken)
+{
+    uint64_t end_ns = _PySampling_SinkEnd(tstate, block);
+    _PySampling_TakeAll(
+        block, end_ns != 0 ? end_ns : _PySampling_FlushedNow(), taken);
+    close_block(tstate, block);
+    return _PySampling_OK;
+}
+
+_PySampling_Status
+_PySampling_BlockEnd(PyThreadState *tstate, struct _sampling_sink *block,
+                     struct _sampling_profile **result)
+{
+    return hand_over(tstate, block, end_locked, result);
 }
 
 static _PySampling_Status
@@ -219,12 +239,7 @@ renew_locked(PyThreadState *tstate, struct _sampling_sink *block,
     if (!_PySampling_TakeSoFar(block, end_ns, taken)) {
         return _PySampling_ERR_NO_MEMORY;
     }
-    _PySampling_LockTables();
-    struct _sampling_rows *old = block->taken;
-    block->taken = NULL;
-    _PySampling_UnlockTables();
-    _PySampling_RowsFree(old);
-    _PySampling_BeginSink(block, end_ns);
+    _PySampling_BeginSinkAnew(block, end_ns);
     return _PySampling_OK;
 }
 
@@ -232,18 +247,7 @@ _PySampling_Status
 _PySampling_BlockRenew(PyThreadState *tstate, struct _sampling_sink *block,
                        struct _sampling_profile **result)
 {
-    *result = NULL;
-    if (_PySampling_ForkedWithoutHooks()) {
-        return _PySampling_OK;
-    }
-    struct _sampling_taken taken;
-    _PySampling_LockControl();
-    int is_open = block->is_open;
-    _PySampling_Status status = is_open
-        ? renew_locked(tstate, block, &taken) : _PySampling_OK;
-    _PySampling_UnlockControl();
-    return is_open && status == _PySampling_OK
-        ? _PySampling_HandOver(&taken, result) : status;
+    return hand_over(tstate, block, renew_locked, result);
 }
 
 void

@@ -61,6 +61,17 @@ _PySampling_BeginSink(struct _sampling_sink *sink, uint64_t wall_ns)
 }
 
 void
+_PySampling_BeginSinkAnew(struct _sampling_sink *sink, uint64_t wall_ns)
+{
+    _PySampling_LockTables();
+    struct _sampling_rows *old = sink->taken;
+    sink->taken = NULL;
+    _PySampling_UnlockTables();
+    _PySampling_RowsFree(old);
+    _PySampling_BeginSink(sink, wall_ns);
+}
+
+void
 _PySampling_SinksBegin(uint64_t wall_ns)
 {
     for (struct _sampling_sink *sink = STATE->sinks; sink != NULL;

@@ -154,12 +154,7 @@ clear_locked(PyThreadState *tstate, struct _sampling_taken *taken)
             _PySampling_UnlockTables();
         }
     }
-    _PySampling_LockTables();
-    struct _sampling_rows *old = session->taken;
-    session->taken = NULL;
-    _PySampling_UnlockTables();
-    _PySampling_RowsFree(old);
-    _PySampling_BeginSink(session, end_ns);
+    _PySampling_BeginSinkAnew(session, end_ns);
     STATE->session_counters = session->counters;
     return _PySampling_OK;
 }

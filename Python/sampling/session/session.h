@@ -130,7 +130,10 @@ _PySampling_CountersSince(struct _sampling_counters *counters,
 // Its time begins here.
 extern void _PySampling_BeginSink(struct _sampling_sink *sink,
                                   uint64_t wall_ns);
-// The same for those that were opened while the engine was off.
+// The same, without the rows that were taken.
+extern void _PySampling_BeginSinkAnew(struct _sampling_sink *sink,
+                                      uint64_t wall_ns);
+// Its time begins here, for those that were opened while the engine was off.
 extern void _PySampling_SinksBegin(uint64_t wall_ns);
 
 /* Rows that nobody changes any more, and what is to be said of them. */

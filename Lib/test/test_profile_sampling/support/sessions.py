@@ -73,7 +73,7 @@ class Session:
 
     def __enter__(self):
         _profile.start(**self.options)
-        _core.give_names()
+        _core.give_task()
         return self
 
     def snapshot(self, clear=False):
