@@ -405,7 +405,10 @@ void
 _PySampling_RecordAll(_PySampling_Thread *thread, uint64_t now_ns)
 {
     if (thread->inactive_on_os_thread) {
-        return;         // another thread state has the OS thread's time
+        // Another thread state has the OS thread's time: what was spent before
+        // waits to be weighed, all of it spent in runs.
+        weigh_all(thread, _PySampling_INACTIVE);
+        return;
     }
     _PySampling_ENTER_HOOK(thread);
     _PySampling_TickStill(thread, now_ns);
@@ -493,10 +496,10 @@ _PySampling_RecordLost(_PySampling_Thread *thread, uint64_t now_ns)
         _PySampling_WeighAll(thread, (struct _sampling_time){0});
     uint64_t recorded_ns =
         _Py_atomic_load_uint64_relaxed(&thread->account.wall_ns);
-    if (now_ns > recorded_ns) {
+    if (now_ns > recorded_ns && !thread->inactive_on_os_thread) {
         lost.wall_ns += now_ns - recorded_ns;
     }
-    if (thread->inactive_on_os_thread || lost.wall_ns == 0) {
+    if (lost.wall_ns == 0) {
         return;
     }
     struct place place = {

@@ -238,6 +238,25 @@ class InterpretersOnOneThreadTest(SessionTest):
                 {names(sample)[-2:] for sample in samples},
                 {('<module>', '[waiting]')})
 
+    def test_nothing_waits_in_the_other_thread_state(self):
+        # Its last samples waited to share time, until it ran again.
+        interpreter = _interpreters.create('legacy')
+        self.addCleanup(_interpreters.destroy, interpreter)
+
+        def work():
+            busy(0.1)
+            _interpreters.exec(interpreter, 'import time; time.sleep(0.5)')
+        thread = threading.Thread(target=work)
+        with Session(rate_hz=100) as session:
+            thread.start()
+            time.sleep(0.1)
+            wait_until_asleep(thread.native_id)
+            shot = session.snapshot()
+        thread.join()
+        here = [sample for sample in of_thread(shot, thread.native_id)
+                if sample.thread.interpreter_id == 0]
+        self.assertGreater(weight(here, 'cpu_ns'), 95_000_000)
+
     def test_tables_exchanged_while_others_write(self):
         # No thread of another GIL may add to the new tables what it knows by
         # the numbers of rows in the old ones.
