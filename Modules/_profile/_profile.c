@@ -551,12 +551,13 @@ _profile.read_calls
 
 Return all calls that have been counted, or None: nobody counts.
 
-(mode, functions, rows, number of events that no memory was left for).
+(mode, functions, rows, number of events that no memory was left for, when
+another tool was seen to have taken the id, or 0).
 [clinic start generated code]*/
 
 static PyObject *
 _profile_read_calls_impl(PyObject *module)
-/*[clinic end generated code: output=d9c4336f7e71e928 input=6e2a82e69aa665e4]*/
+/*[clinic end generated code: output=d9c4336f7e71e928 input=0c0621301b336ab7]*/
 {
     return _PyProfile_ExportCalls(
         _PySampling_CountRead(_PyThreadState_GET()));

@@ -474,8 +474,9 @@ _PyProfile_ExportCalls(const struct _sampling_calls *calls)
         Py_RETURN_NONE;
     }
     return Py_BuildValue(
-        "(iNNK)", calls->mode,
+        "(iNNKK)", calls->mode,
         list_of(calls->names, calls->names->num_functions, calls_function),
         list_of(calls, calls->num_totals, calls_row),
-        (unsigned long long)calls->num_lost);
+        (unsigned long long)calls->num_lost,
+        (unsigned long long)calls->taken_ns);
 }

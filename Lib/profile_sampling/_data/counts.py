@@ -12,6 +12,8 @@ from profile_sampling._data.values import (
 MODES = OFF, QUERIES, PYTHON, ALL = 'off', 'queries', 'python', 'all'
 
 _NOTHING = 0, 0, 0, 0, 0
+# Of rounds from the least on: others that ran meanwhile only add to one.
+_USUAL = 1
 # The label that tells requests apart, and the name of all functions.
 ROUTE, TOTAL = 'route', 'total'
 
@@ -70,15 +72,25 @@ class Counts(Value):
           program's CPU time, as measured when it began; 0: not known
     uncounted
           of a sum, how many profiles in it have no calls
+    ended_ns
+          how long after the beginning another tool was seen to have taken the
+          id of sys.monitoring; 0: calls were counted to the end
+    least_call_ns, most_call_ns
+          what one call of a function in Python took more, by rounds of the
+          measurement; 0: not known
     """
 
     __slots__ = ('mode', 'rows', 'lost', 'python_cost_ns', 'c_cost_ns',
-                 'uncounted')
+                 'uncounted', 'ended_ns', 'least_call_ns', 'most_call_ns')
 
-    def __init__(self, mode, rows, lost, python_cost_ns=0, c_cost_ns=0,
-                 uncounted=0):
-        super().__init__(mode, rows, lost, python_cost_ns, c_cost_ns,
-                         uncounted)
+    def __init__(self, mode, rows, lost, *more):
+        missing = len(self.__slots__) - 3 - len(more)
+        super().__init__(mode, rows, lost, *more, *[0] * missing)
+
+    def with_rows(self, rows):
+        return Counts(self.mode, tuple(rows), self.lost, self.python_cost_ns,
+                      self.c_cost_ns, self.uncounted, self.ended_ns,
+                      self.least_call_ns, self.most_call_ns)
 
     @property
     def cost_ns(self):
@@ -118,7 +130,7 @@ def from_core(raw):
     """Return the Counts of what the core has read; None: nobody counts."""
     if raw is None:
         return None
-    mode, functions, rows, lost = raw
+    mode, functions, rows, lost, _ = raw
     functions = [Function(*names, FUNCTION_KINDS[kind])
                  for *names, kind in functions]
     return united([Counts(MODES[mode], tuple([
@@ -141,7 +153,11 @@ def united(all_counts):
                  sum([counts.python_cost_ns for counts in found]),
                  sum([counts.c_cost_ns for counts in found]),
                  sum([counts.uncounted for counts in found])
-                 + len(all_counts) - len(with_calls) if with_calls else 0)
+                 + len(all_counts) - len(with_calls) if with_calls else 0,
+                 max([counts.ended_ns for counts in found]),
+                 min([counts.least_call_ns for counts in found
+                      if counts.least_call_ns], default=0),
+                 max([counts.most_call_ns for counts in found]))
 
 
 def difference(after, before, mode):
@@ -159,18 +175,19 @@ def difference(after, before, mode):
 
 def without(counts, is_left_out):
     """Return the counts of all other functions, as callers and as callees."""
-    return Counts(counts.mode, tuple([
+    return counts.with_rows([
         row for row in counts.rows if not is_left_out(row.callee)
-        and (row.caller is None or not is_left_out(row.caller))]),
-        counts.lost, counts.python_cost_ns, counts.c_cost_ns,
-        counts.uncounted)
+        and (row.caller is None or not is_left_out(row.caller))])
 
 
-def with_cost(counts, python_ns, c_ns):
-    """Return the counts with what they took, of what one call takes."""
+def with_cost(counts, python_ns, c_ns, ended_ns):
+    """Return the counts with what they took, of what one call took in rounds
+    that measured it, and when they ended."""
     of_python, of_c = counts.entered()
     return Counts(counts.mode, counts.rows, counts.lost,
-                  round(of_python * python_ns), round(of_c * c_ns))
+                  round(of_python * python_ns[_USUAL]),
+                  round(of_c * c_ns[_USUAL]), 0, ended_ns,
+                  round(python_ns[0]), round(python_ns[-1]))
 
 
 def _made(mode, sums, lost, *more):

@@ -21,8 +21,9 @@ _COUNTING_SHARE = 0.1
 _STARVED, _LEAST_WAIT_NS = 0.05, 50_000_000
 _WANTED = 'running', 'native', 'gc', 'cpu_wait'
 # What faults() are in short.
-LOST, BUSY, COSTLY, FEW = ('samples lost', 'machine was busy', 'high cost',
-                           'few samples')
+LOST, BUSY, COSTLY, FEW, INCOMPLETE = (
+    'samples lost', 'machine was busy', 'high cost', 'few samples',
+    'incomplete')
 # Running samples; unless hardly anything ran.
 _FEW, _HARDLY_RAN = 100, 0.05
 # What quality() may say, in short, the share from which on it does harm, and
@@ -242,6 +243,10 @@ def faults(tables, sites):
         value = facts[f'{name}_share']
         if value is not None and value > least:
             yield word, says.format(f'{100 * value:.1f} %')
+    ended_ns = tables.counts.ended_ns if tables.counts is not None else 0
+    if ended_ns:
+        yield INCOMPLETE, (f'calls were counted until {brief(ended_ns)}: then '
+                           'another tool took the id of sys.monitoring')
     cost = counting_share(tables)
     if cost is not None and cost > _COUNTING_SHARE:
         yield COSTLY, (f'counting calls took {100 * cost:.1f} % of the CPU '

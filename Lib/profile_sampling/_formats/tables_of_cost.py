@@ -56,8 +56,12 @@ def _counting(tables):
     for what, number, ns in zip(('Python', 'C'), counts.entered(), (
             counts.python_cost_ns, counts.c_cost_ns)):
         if number and ns:
-            yield (f'of that counting {number:,} calls of {what} functions, '
-                   f'{ns / number:.0f} ns each', ns)
+            text = (f'of that counting {number:,} calls of {what}, '
+                    f'{ns / number:.0f} ns each')
+            if what == 'Python' and counts.most_call_ns:
+                text += (f' (at the start {counts.least_call_ns} to '
+                         f'{counts.most_call_ns})')
+            yield text, ns
 
 
 def _wanted(tables, sites):

@@ -22,6 +22,8 @@ _LIBRARIES = tuple(filter(None, (
 
 # Of the measurement of what a call takes; 0.3 ms in all.
 _ROUNDS, _CALLS = 5, 500
+# Rounds that others ran in are left out.
+_KEPT = 3
 
 
 class Counting:
@@ -36,7 +38,8 @@ class Counting:
         self._before = None
         # What one call of Python, and of C, takes more; not known where
         # others count already.
-        self._cost_ns = 0, 0
+        self._cost_ns = (0,) * _KEPT, (0,) * _KEPT
+        self._begin_ns = _clock.monotonic_ns()
         # The program may take its modules out of sys.modules.
         self._core = _core.load()
         self._mode = mode
@@ -46,15 +49,16 @@ class Counting:
         # Who counts first begins at 0, and the child of a fork does.
         is_first = self._core.read_calls() is None
         is_measured = is_first and mode != counts.QUERIES
-        before_ns = _costs_ns() if is_measured else None
+        before_ns = _costs_ns() if is_measured else ()
         self._token = self._core.begin_counting(self._number, _LIBRARIES)
         self._is_over = False
         self._before = None if is_first else self._read()
         try:
             Watch(self._core, watch)
             if is_measured:
-                self._cost_ns = [max(0, after - before) for after, before
-                                 in zip(_costs_ns(), before_ns)]
+                self._cost_ns = [
+                    [max(0, ns - before[0]) for ns in after[:_KEPT]]
+                    for after, before in zip(_costs_ns(), before_ns)]
         except BaseException:
             self.close()
             raise
@@ -99,14 +103,16 @@ class Counting:
                               counts.from_core(self._before), self._mode),
             lambda function: (function.module or '').startswith(_OWN))
         if found.has_calls:
-            return counts.with_cost(found, *self._cost_ns)
+            *_, taken_ns = now
+            return counts.with_cost(found, *self._cost_ns,
+                                    max(0, taken_ns - self._begin_ns))
         # They are looked for without being asked.
         return found if found.rows else None
 
 
 def _costs_ns():
-    """Return what a call of a function takes, and one in C."""
-    return [min([_measured_ns(calls) for _ in range(_ROUNDS)])
+    """Return what a call of a function took in each round, and one in C."""
+    return [sorted([_measured_ns(calls) for _ in range(_ROUNDS)])
             for calls in (_python_calls, _c_calls)]
 
 

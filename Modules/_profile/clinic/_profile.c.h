@@ -841,7 +841,8 @@ PyDoc_STRVAR(_profile_read_calls__doc__,
 "\n"
 "Return all calls that have been counted, or None: nobody counts.\n"
 "\n"
-"(mode, functions, rows, number of events that no memory was left for).");
+"(mode, functions, rows, number of events that no memory was left for, when\n"
+"another tool was seen to have taken the id, or 0).");
 
 #define _PROFILE_READ_CALLS_METHODDEF    \
     {"read_calls", (PyCFunction)_profile_read_calls, METH_NOARGS, _profile_read_calls__doc__},
@@ -961,4 +962,4 @@ _profile_send_request(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 exit:
     return return_value;
 }
-/*[clinic end generated code: output=871b9a6852ee18b3 input=a9049054013a1b77]*/
+/*[clinic end generated code: output=6f7810ca58e90505 input=a9049054013a1b77]*/

@@ -50,6 +50,9 @@ struct _sampling_edge;
 
 struct _sampling_calls {
     _PySampling_CountMode mode;
+    PyObject **tool_slot;       // of interp->monitoring_tool_names
+    PyObject *tool_name;        // what is in it while the id is ours
+    uint64_t taken_ns;          // when it was seen not to be; 0: never
     struct _sampling_counted *last;     // function of the last event, or NULL
     unsigned int serial;        // rises when all is forgotten
     int num_users[_PySampling_COUNT_ALL + 1];
@@ -155,6 +158,14 @@ _PySampling_FindEdge(struct _sampling_calls *calls,
 extern void _PySampling_FoldEdges(struct _sampling_calls *calls);
 
 /* --- calls/count.c */
+
+// Has another tool taken the id, by freeing it?
+static inline int
+_PySampling_CountLost(const struct _sampling_calls *calls)
+{
+    return *calls->tool_slot != calls->tool_name;
+}
+extern void _PySampling_CountEndLost(PyInterpreterState *interp);
 
 // Reads the stacks of all threads if calls begin to be counted.
 extern void _PySampling_CountSetMode(PyThreadState *tstate,

@@ -348,6 +348,11 @@ int
     if (!(tools & own)) {
         return 0;
     }
+    if (_PySampling_CountLost(calls)) {
+        // The event is the other tool's, which has a callback for it.
+        _PySampling_CountEndLost(tstate->interp);
+        return 0;
+    }
     if (((_PyThreadStateImpl *)tstate)->sampling.is_excluded) {
         return tools == own;
     }
@@ -388,6 +393,15 @@ int
         break;
     }
     return tools == own;
+}
+
+/* Who counts next takes another id, and reads the stacks anew. */
+void
+_PySampling_CountEndLost(PyInterpreterState *interp)
+{
+    interp->sampling.calls_tool = 0;
+    interp->sampling.calls->mode = _PySampling_COUNT_OFF;
+    interp->sampling.calls->taken_ns = _PySampling_MonotonicNow();
 }
 
 void

@@ -47,7 +47,7 @@ tool_of(PyInterpreterState *interp)
 }
 
 static _PySampling_Status
-take_tool(PyInterpreterState *interp)
+take_tool(PyInterpreterState *interp, struct _sampling_calls *calls)
 {
     for (size_t i = 0; i < Py_ARRAY_LENGTH(tools); i++) {
         PyObject **name = &interp->monitoring_tool_names[tools[i]];
@@ -58,21 +58,39 @@ take_tool(PyInterpreterState *interp)
                 return _PySampling_ERR_NO_MEMORY;
             }
             interp->sampling.calls_tool = (uint8_t)(1 << tools[i]);
+            calls->tool_slot = name;
+            Py_XSETREF(calls->tool_name, Py_NewRef(*name));
             return _PySampling_OK;
         }
     }
     return _PySampling_ERR_NO_TOOL_ID;
 }
 
-/* Another tool that took the id by force keeps it. */
+/* Has another tool taken the id, or its events?  Of the former the events
+   tell, too, if there are any. */
 static void
-give_tool_back(PyInterpreterState *interp)
+look_for_loss(PyInterpreterState *interp, struct _sampling_calls *calls)
 {
-    int tool = tool_of(interp);
-    if (tool >= 0) {
-        interp->sampling.calls_tool = 0;
-        Py_CLEAR(interp->monitoring_tool_names[tool]);
+    uint8_t own = interp->sampling.calls_tool;
+    if (own != 0
+        && (_PySampling_CountLost(calls)
+            || (calls->mode >= _PySampling_COUNT_PYTHON
+                && !(interp->monitors.tools[PY_MONITORING_EVENT_PY_START]
+                     & own))))
+    {
+        _PySampling_CountEndLost(interp);
     }
+}
+
+/* Another tool that took the id keeps it. */
+static void
+give_tool_back(PyInterpreterState *interp, struct _sampling_calls *calls)
+{
+    if (calls->tool_name != NULL && !_PySampling_CountLost(calls)) {
+        Py_CLEAR(*calls->tool_slot);
+    }
+    Py_CLEAR(calls->tool_name);
+    interp->sampling.calls_tool = 0;
 }
 
 static int
@@ -124,6 +142,7 @@ static _PySampling_Status
 apply(PyThreadState *tstate, struct _sampling_calls *calls)
 {
     PyInterpreterState *interp = tstate->interp;
+    look_for_loss(interp, calls);
     _PySampling_CountMode mode = mode_of_users(calls);
     if (mode == _PySampling_COUNT_OFF) {
         int tool = tool_of(interp);
@@ -131,19 +150,20 @@ apply(PyThreadState *tstate, struct _sampling_calls *calls)
             (void)set_events(tool, 0);
             end_watches(calls, tool);
         }
-        give_tool_back(interp);
+        give_tool_back(interp, calls);
         _PySampling_CallsClear(calls);
         return _PySampling_OK;
     }
+    if (!_PySampling_CallsBegin(calls)) {
+        return _PySampling_ERR_NO_MEMORY;
+    }
     if (interp->sampling.calls_tool == 0) {
-        _PySampling_Status status = take_tool(interp);
+        _PySampling_Status status = take_tool(interp, calls);
         if (status != _PySampling_OK) {
             return status;
         }
     }
-    if (!_PySampling_CallsBegin(calls)
-        || !set_events(tool_of(interp), events_of(mode)))
-    {
+    if (!set_events(tool_of(interp), events_of(mode))) {
         return _PySampling_ERR_NO_MEMORY;
     }
     _PySampling_CountSetMode(tstate, calls, mode);
@@ -225,6 +245,7 @@ _PySampling_CountRead(PyThreadState *tstate)
     if (calls == NULL || calls->names == NULL) {
         return NULL;
     }
+    look_for_loss(tstate->interp, calls);
     _PySampling_FoldEdges(calls);
     return calls;
 }

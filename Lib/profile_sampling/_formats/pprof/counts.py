@@ -3,7 +3,7 @@
 A comment they are, and no values of samples, because viewers would add them to
 those of whole stacks.  The text is
 
-    # calls 2 MODE LOST COST COST UNCOUNTED SIZE KIND DATA
+    # calls 3 MODE LOST COST COST UNCOUNTED ENDED LEAST MOST SIZE KIND DATA
 
 and DATA has lines of fields between tabs, first the functions and then, after
 an empty line, the counts:
@@ -11,8 +11,10 @@ an empty line, the counts:
     KIND LINE MODULE QUALNAME FILE
     CALLER LINE CALLEE CALLS RECURSIVE RESUMES RECURSIVE DEEPEST [ROUTE]
 
-The two of COST are of functions in Python and in C; CALLER and CALLEE are numbers of functions from 1; 0 is none.  With a ROUTE,
-which may be empty, it is a query.  Files that another tool has added up have
+The two of COST are of functions in Python and in C, ENDED, LEAST and MOST are
+as Counts has them; CALLER and CALLEE are numbers of functions from 1; 0 is
+none.  With a ROUTE, which may be empty, it is a query.  Version 2 has no ENDED,
+LEAST and MOST.  Files that another tool has added up have
 a comment of each, which are added up here.
 """
 
@@ -23,7 +25,9 @@ from profile_sampling._formats.pprof import CALLS
 from profile_sampling._formats.pprof.lives import escaped, unescaped
 from profile_sampling._formats.pprof.packed import number, pack, unpack
 
-_VERSION = '2'
+# How many fields each version has, DATA left out.
+_VERSIONS = {'2': 8, '3': 11}
+_VERSION = '3'
 _WHAT = 'table of calls'
 # What a line takes as objects, for each of its bytes.
 _COST = 20
@@ -44,7 +48,9 @@ def comments(tables):
     data = data.encode('utf-8', 'backslashreplace')
     yield ' '.join(['#', CALLS, _VERSION, counts.mode, str(counts.lost),
                     str(counts.python_cost_ns), str(counts.c_cost_ns),
-                    str(counts.uncounted), str(len(data)), *pack(data)])
+                    str(counts.uncounted), str(counts.ended_ns),
+                    str(counts.least_call_ns), str(counts.most_call_ns),
+                    str(len(data)), *pack(data)])
 
 
 def _function_fields(function):
@@ -68,7 +74,7 @@ def read(texts, budget):
 
 def _read(text, budget):
     fields = text.split(' ')
-    if len(fields) != 9 or fields[0] != _VERSION:
+    if len(fields) - 1 != _VERSIONS.get(fields[0]):
         return None
     _, mode, *numbers, size, kind, data = fields
     if mode not in MODES:

@@ -25,7 +25,7 @@ MS = 1_000_000
 
 
 def shop(mode='python', route='GET /orders', requests=40, queries=4800,
-         cost_ns=0, **facts):
+         cost_ns=0, ended_ns=0, **facts):
     """A service whose orders() asks a database at line 12."""
     builder = Builder(duration_ns=10 ** 12, **facts)
     builder.thread('MainThread')
@@ -50,7 +50,8 @@ def shop(mode='python', route='GET /orders', requests=40, queries=4800,
                  CallCount(price, 20, Function(
                      'shop', 'is_eur', '/shop.py', 99, 'python'), None,
                      2000, 0, 0, 0, 1)]
-    builder.facts['counts'] = Counts(mode, tuple(rows), 0, cost_ns, 0)
+    builder.facts['counts'] = Counts(
+        mode, tuple(rows), 0, cost_ns, 0, 0, ended_ns, 9800, 10_900)
     if route:
         builder.facts['latencies'] = [Latency(
             'route', route, (), requests, 1250 * MS, 50 * MS,
@@ -136,6 +137,12 @@ class CallsTest(unittest.TestCase):
         report = text.render(shop(cost_ns=120 * MS), width=200)
         self.assertIn('Quality: counting calls took 12.0 % of the CPU time',
                       report)
+
+    def test_another_tool(self):
+        self.assertIn(
+            'Quality: calls were counted until 400.0ms: then another tool '
+            'took the id of sys.monitoring',
+            text.render(shop(ended_ns=400 * MS), width=200))
 
     def test_some_without_calls(self):
         tables = Profile.merge(*[
@@ -305,8 +312,8 @@ class CountingCostTest(unittest.TestCase):
     def test_table(self):
         table, *_ = tables_of_cost.cost(self.tables, sites_of(self.tables))
         self.assertIn(
-            (68_970_000, 'of that counting 6,897 calls of Python functions, '
-             '10000 ns each'), rows_of(table, 'ns', 'part'))
+            (68_970_000, 'of that counting 6,897 calls of Python, 10000 ns '
+             'each (at the start 9800 to 10900)'), rows_of(table, 'ns', 'part'))
 
     def test_rough(self):
         table = tables_of.functions(

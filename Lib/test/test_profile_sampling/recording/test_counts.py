@@ -1,5 +1,6 @@
 """Exact calls: who called whom, how often and how deep."""
 
+import _interpreters
 import asyncio
 import cProfile
 import dis
@@ -355,6 +356,31 @@ class ExactTest(SessionTest):
         self.assertEqual(numbers(first)['negative'][0], 1)
         self.assertEqual(numbers(second)['negative'][0], 2)
 
+    def test_interpreters(self):
+        # Each has counters of its own, and counts if it asks.
+        script = """if True:
+            from profile_sampling import profile
+            def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)
+            with profile(calls='python') as block:
+                fib(15)
+            found = [sum(numbers) for numbers in zip(*[
+                (row.calls, row.outermost) for row in block.profile.calls
+                if row.callee.qualname == 'fib'])]
+            assert found == [1973, 1], found
+            """
+        for config in 'legacy', 'isolated':
+            interpreter = _interpreters.create(config)
+            self.addCleanup(_interpreters.destroy, interpreter)
+            failures = []
+
+            def program():
+                fib(12)
+                failures.append(_interpreters.exec(interpreter, script))
+                fib(13)
+            found = numbers(counted(program, 'python'))
+            self.assertEqual(failures, [None])
+            self.assertEqual(found['fib'], (465 + 753, 2, 0))
+
     def test_code_that_dies(self):
         # A function at the address of one that died has its own callers.
         def program():
@@ -483,6 +509,42 @@ class BesideOthersTest(SessionTest):
             profile(calls='python').__enter__()
         self.assertFalse(profile_sampling.running())
         counted(lambda: None, 'off')
+
+    def of_another(self, events):
+        """Return how often a tool is called that takes the id of ours while
+        fib(12) is called a second time."""
+        called = []
+        with profile(calls='python') as block:
+            fib(12)
+            tool = max([number for number in range(6) if sys.monitoring
+                        .get_tool(number) == 'profile_sampling'])
+            if events:
+                sys.monitoring.free_tool_id(tool)
+                sys.monitoring.use_tool_id(tool, 'another')
+                self.addCleanup(sys.monitoring.free_tool_id, tool)
+                sys.monitoring.register_callback(
+                    tool, events, lambda *args: called.append(args))
+            sys.monitoring.set_events(tool, events)
+            fib(12)
+            sys.monitoring.set_events(tool, 0)
+        if events:
+            self.assertEqual(sys.monitoring.get_tool(tool), 'another')
+            sys.monitoring.register_callback(tool, events, None)
+        ended_ns = block.profile._tables.counts.ended_ns
+        self.assertTrue(0 < ended_ns < block.profile.duration_ns, ended_ns)
+        self.assertEqual(numbers(block.profile)['fib'], (465, 1, 0))
+        return called
+
+    def test_tool_that_takes_the_id(self):
+        # From then on events are its own.
+        called = self.of_another(sys.monitoring.events.PY_START)
+        self.assertEqual([code for code, _ in called].count(fib.__code__),
+                         465)
+        self.assertEqual(numbers(counted(lambda: fib(12)))['fib'],
+                         (465, 1, 0))
+
+    def test_tool_that_takes_the_events(self):
+        self.of_another(0)
 
     def test_leaves_nothing(self):
         before = [sys.monitoring.get_tool(number) for number in range(6)]
