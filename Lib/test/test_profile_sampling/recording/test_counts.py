@@ -20,7 +20,11 @@ import profile_sampling
 from profile_sampling import Profile, profile
 
 from ..support.counted_programs import PROGRAMS
+from ..support.packages import optional
 from ..support.sessions import SessionTest
+
+coverage = optional('coverage')
+yappi = optional('yappi')
 
 
 def tearDownModule():
@@ -439,6 +443,42 @@ class BesideOthersTest(SessionTest):
         [entry] = [entry for entry in other.getstats()
                    if getattr(entry.code, 'co_name', '') == 'fib']
         self.assertEqual(entry.callcount, 465)
+
+    @unittest.skipIf(coverage is None, 'needs the PyPI package coverage')
+    def test_coverage(self):
+        # Of its own process: it leaves local events.
+        result = subprocess.run([sys.executable, '-c', textwrap.dedent("""
+            import coverage, sys
+            from test.test_profile_sampling.recording import test_counts
+            cover = coverage.Coverage(data_file=None, include=['*test_counts*'])
+
+            def program():
+                with cover.collect():
+                    assert sys.monitoring.get_tool(1) == 'coverage.py'
+                    test_counts.fib(12)
+            print(test_counts.numbers(test_counts.counted(program))['fib'],
+                  [cover.get_data().lines(name) for name
+                   in cover.get_data().measured_files()])
+            """)], env={**os.environ, 'COVERAGE_CORE': 'sysmon',
+                        'PYTHONPATH': os.pathsep.join(sys.path)},
+            capture_output=True, text=True)
+        self.assertEqual(result.stdout,
+                         f'(465, 1, 0) [[{fib.__code__.co_firstlineno + 1}]]\n',
+                         result.stderr)
+
+    @unittest.skipIf(yappi is None, 'needs the PyPI package yappi')
+    def test_yappi(self):
+        def profiled(program):
+            yappi.start(builtins=True)
+            try:
+                program()
+            finally:
+                yappi.stop()
+            [row] = [row for row in yappi.get_func_stats()
+                     if row.name == 'fib']
+            yappi.clear_stats()
+            self.assertEqual((row.ncall, row.nactualcall), (465, 1))
+        self.check(profiled)
 
     def test_trace_function(self):
         def traced(program):
