@@ -320,9 +320,12 @@ class MyPlaces(Places):
         # The last one is of none.
         self._names = [*map(origins.library, functions), '']
         self._libraries = _libraries(tables, self.is_charged, self._names)
+        # One of few functions is looked for, not the stack of each node.
+        frames = [frame for frame, number in enumerate(of_frames)
+                  if is_called[number] == 0 and functions[number] == COUNTING]
         self._counting = next((
             node for node, frame in enumerate(tables.node_columns()[1])
-            if node and functions[of_frames[frame]] == COUNTING), -1)
+            if node and frame == frames[0]), -1) if frames else -1
         return tables.innermost(self.is_charged)
 
     def _key(self, node):
