@@ -18,7 +18,6 @@ from profile_sampling._recording.children import Children, own_ns
 from profile_sampling._recording.counting import Counting
 from profile_sampling._recording.descriptors import with_a_descriptor
 from profile_sampling._recording.ledger import start_of
-from profile_sampling._recording.spool import Spool
 
 # What the command line has to say of the program: name=text, one in a line.
 META_VARIABLE = 'PYTHONSAMPLEPROF_META'
@@ -120,6 +119,7 @@ def spooler(directory, every_s, keep_bytes, opened, ledger):
 
     Its attribute start() begins to write them, when the session has begun.
     """
+    from profile_sampling._recording.spool import Spool
     meta = _take_meta() | _run_of(ledger.pid)
     host = meta.setdefault('host', os.uname().nodename)
     encode = _formats.encoder('pprof')

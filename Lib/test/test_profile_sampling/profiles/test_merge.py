@@ -4,6 +4,7 @@ PITFALLS F7: profiles of different modes are never added.
 """
 
 import io
+import itertools
 import unittest
 
 from profile_sampling import Process, Profile, _formats
@@ -99,6 +100,22 @@ class MergeTest(unittest.TestCase):
             reloaded(self.merge(*profiles[:2])),
             self.merge(profiles[2]), self.merge(*profiles[3:]))
         self.assertEqual(facts_of(in_steps), facts_of(at_once))
+
+    def test_whose_code_it_is(self):
+        # Whoever knows that it is installed is believed, in any order.
+        profiles = []
+        for pid, origin in enumerate(('mine', 'packages', 'mine'), 1):
+            profile = process(pid)
+            tables = profile._tables
+            tables.origins = {code: origin for code in tables.origins}
+            profiles.append(profile)
+        for those in itertools.permutations(profiles):
+            merged = self.merge(*those)
+            self.assertEqual(set(merged._tables.origins.values()),
+                             {'packages'})
+            self.assertEqual(
+                set(self.merge(self.merge(*those[:2]), those[2])
+                    ._tables.origins.values()), {'packages'})
 
     def test_without_pid(self):
         # As in files of earlier versions and of other tools.
