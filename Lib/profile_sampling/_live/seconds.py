@@ -78,6 +78,10 @@ class Seconds:
             self._changed.notify_all()
         return tables, look
 
+    @property
+    def ending(self):
+        return self._feed.ending
+
     def stop(self):
         with self._changed:
             self._is_over = True

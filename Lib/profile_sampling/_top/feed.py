@@ -69,6 +69,10 @@ class Feed:
                 raise
             return tables, None
 
+    @property
+    def ending(self):
+        return self._watch.ending
+
     def save(self, path):
         """Write what was seen; raise ValueError if that is nothing."""
         Profile._from_tables(self.all()).save(path)

@@ -4,7 +4,8 @@ This file owns when a second is taken and when it is shown.  It must not know
 what is on the screen.
 
 A feed has take() -> (Tables or None, Look), which raises Refusal when the
-process has ended or does not answer, and save(path).
+process has ended or does not answer, save(path), and ending, which says how the
+process has ended, or ''.
 """
 
 import os
@@ -57,7 +58,8 @@ def take(screen, feed):
     except Refusal as exc:
         pid = screen.process.pid
         if _has_ended(pid):
-            screen.ended = f'ended at {time.strftime("%H:%M:%S")}.'
+            how = f', {feed.ending}' if feed.ending else ''
+            screen.ended = f'ended at {time.strftime("%H:%M:%S")}{how}.'
         elif exc.reason == 'no-answer':
             screen.silent_since = screen.silent_since or time.time()
         else:
