@@ -122,6 +122,7 @@ SAMPLING_LIBSUBDIRS= \
 	profile_sampling/_formats/page \
 	profile_sampling/_formats/pprof \
 	profile_sampling/_page \
+	profile_sampling/_live \
 	profile_sampling/_reach \
 	profile_sampling/_recording \
 	profile_sampling/_subscribing \

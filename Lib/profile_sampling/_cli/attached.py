@@ -24,7 +24,10 @@ from profile_sampling._formats.words import counted, size
 from profile_sampling._reach import processes
 from profile_sampling._reach.look import seconds
 from profile_sampling._reach.processes import Refusal
+from profile_sampling._reach.text import three_lines
 from profile_sampling._reach.watch import Watch
+from profile_sampling._top.answers import Choices, answers
+from profile_sampling._top.windows import Windows
 
 # It costs a service one per cent of its CPU.
 RATE_HZ = 250
@@ -67,7 +70,8 @@ def record(options, format, output):
         format, source=not options.no_source))
     write(output, data)
     if not options.quiet:
-        _say_end(watched, tables, output, len(data))
+        _say_end(watched, tables, output, len(data),
+                 getattr(options, 'mine', ()))
     return _ENDED_EARLY if watched.is_early else 0
 
 
@@ -107,6 +111,7 @@ class _Watched:
         self._max_bytes = options.max_bytes
         self._is_terminal = sys.stderr is not None and sys.stderr.isatty()
         self.took_s = 0.0
+        self.ending = ''
         self.is_early = False
         self.samples = self.lost = 0
         self._merger = None
@@ -136,6 +141,7 @@ class _Watched:
         self._show('')
         self.is_early = (any(watch.is_over for watch in watches)
                          and self.took_s < self._duration_s)
+        self.ending = watches[0].ending
         return Tables(self._merger.raw()) if self.samples else None
 
     def _sample(self, watches, end):
@@ -195,11 +201,12 @@ def _is_clean(pid):
     return False
 
 
-def _say_end(watched, tables, output, num_bytes):
+def _say_end(watched, tables, output, num_bytes, mine):
     pid = watched.process.pid
     took = f'{watched.took_s:.1f} s'
     if watched.is_early:
-        show(f'PID {pid} ended after {took}.\n')
+        how = f', {watched.ending}' if watched.ending else ''
+        show(f'PID {pid} ended after {took}{how}.\n')
         took = f'{watched.took_s:.1f} of {watched._duration_s} s'
     if output == STDOUT:
         return
@@ -207,10 +214,19 @@ def _say_end(watched, tables, output, num_bytes):
             if watched.lost else '')
     show(f'Wrote {output}: PID {pid}, {took}, '
          f'{tables.total(COUNT.name):,} samples{lost}, {size(num_bytes)}.\n'
-         f'Look:  python -m profile_sampling report {output}\n')
+         f'{_answers(tables, mine)}\nLook:  python -m profile_sampling report {output}\n')
     if not watched.is_early and watched.is_clean():
         show(f'PID {pid} is as it was: no thread, file or descriptor of ours '
              'is left in it.\n')
+
+
+def _answers(tables, mine):
+    """Return the three lines of top about all of it."""
+    windows = Windows(mine)
+    windows.add(tables)
+    return '\n'.join(three_lines(
+        answers(windows.all, Choices(), time.time()),
+        reached.width(sys.stderr), lambda text, style: text)) + '\n'
 
 
 def _usage(process):

@@ -5,8 +5,7 @@ import re
 import sys
 
 from profile_sampling import _core
-from profile_sampling._cli import (
-    diff, elsewhere, listing, merge, report)
+from profile_sampling._cli import elsewhere
 from profile_sampling._cli.common import (
     DASHES, PROG, Failure, say, write_text)
 from profile_sampling._data.values import did_you_mean, printable
@@ -76,11 +75,11 @@ def main(arguments=None):
     commands = parser.add_subparsers(metavar='COMMAND', required=True)
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
-        recording = _recording(*arguments[:1])
+        found = _commands(*arguments[:1])
     except ImportError as exc:
         say(exc)
         return 1
-    for command in *recording, report, diff, merge, listing:
+    for command in found:
         command.add(commands)
     if arguments[:1] and arguments[0] in _WITH_DASHES:
         arguments = [DASHES if argument == '--' else argument
@@ -109,6 +108,20 @@ def _version():
     except metadata.PackageNotFoundError:
         version = ''
     return f'profile_sampling{version} on Python {python}, reading only'
+
+
+def _commands(command=None):
+    """Return all commands; or this one alone, of which the first line has to
+    be there at once.  Raise ImportError if it cannot be had."""
+    if _core.is_there() and command == 'dump':
+        from profile_sampling._cli import dump
+        return dump,
+    if _core.is_there() and command == 'top':
+        from profile_sampling._cli import top
+        return top,
+    recording = _recording(command)
+    from profile_sampling._cli import diff, listing, merge, report
+    return *recording, report, diff, merge, listing
 
 
 def _recording(command=None):

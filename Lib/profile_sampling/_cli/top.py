@@ -5,6 +5,7 @@ import contextlib
 import os
 import re
 import sys
+import time
 
 from profile_sampling._cli import reached
 from profile_sampling._cli.common import (
@@ -41,6 +42,9 @@ def add(commands):
                                            '0: of a moment)')
     parser.add_argument('--json', action='store_true',
                         help='one object of JSON a second, or with --once one')
+    parser.add_argument('--page', action='store_true',
+                        help='show it in a browser: print the address of a '
+                             'page that this command serves')
     parser.add_argument('--every', metavar='SECONDS', type=_seconds,
                         default=1.0, help='how often the screen is written '
                                           '(default: 1)')
@@ -74,6 +78,8 @@ def _rate(text):
 def _run(options):
     process = reached.process_of(options)
     process.check()
+    if options.page:
+        return _serve(process, options)
     mine = [re.compile(pattern) for pattern in options.mine]
     screen = Screen(process, mine=options.mine, view=options.by,
                     sources=Sources(process), slow_s=options.slow)
@@ -89,6 +95,38 @@ def _run(options):
         # Not before the process is left alone.
         loop.die_by(ended_by)
     return 0 if screen.ended is None else _ENDED
+
+
+_PAGE = '''\
+PID {pid} as a page:  {address}
+Only this machine can open it, and only with the address as it stands.
+From yours, if this is a container or a server:
+    kubectl port-forward POD {port}        ssh -L {port}:127.0.0.1:{port} HOST
+Ctrl-C ends it. A page that is open then keeps its figures and says so.
+'''
+
+
+def _serve(process, options):
+    if options.json or options.once:
+        raise Failure('--page has no --json and no --once', 2)
+    from profile_sampling._live.seconds import Seconds
+    from profile_sampling._live.server import Server
+    seconds = Seconds(process, rate_hz=options.rate, mine=options.mine)
+    server = Server(seconds)
+    try:
+        write_text(_PAGE.format(pid=process.pid, address=server.address,
+                          port=server.port))
+        seconds.run()
+        if seconds.screen.ended is not None:
+            write_text(f'PID {process.pid} {seconds.screen.ended}  '
+                 'Its last figures are served until Ctrl-C.\n')
+            while True:
+                time.sleep(3600)
+    except KeyboardInterrupt:
+        pass        # it has been seen
+    finally:
+        server.close()
+    return 0 if seconds.screen.ended is None else _ENDED
 
 
 def _show(screen, feed, options, show_dump):

@@ -38,6 +38,13 @@ def encode(tables, *, with_source=True, source_roots=None, base=None,
                               for name, data in blocks.items()], _TAIL])
 
 
+def live():
+    """Return the bytes of a page that asks whoever served it."""
+    return b''.join([_HEAD.replace(
+        b"default-src 'none'", b"default-src 'none'; connect-src 'self'", 1),
+        embedded.block('live', b''), _TAIL])
+
+
 def _shell():
     """Return what is before and behind the blocks of a page."""
     html, style, script = map(_text, ('page.html', 'page.css', 'page.js'))

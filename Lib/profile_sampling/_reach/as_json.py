@@ -68,6 +68,10 @@ def _thread(thread, sources):
              'idle': thread.is_idle, 'has_gil': thread.has_gil}
     if thread.since_s is not None:
         found |= {'since_s': thread.since_s, 'since_is': thread.since_is}
+    if thread.labels:
+        found['labels'] = thread.labels
+    if thread.route is not None:
+        found['route'] = thread.route
     if thread.waits_for is not None:
         found['waits_for'] = thread.waits_for.as_json()
     if thread.has:

@@ -5,6 +5,7 @@ sentence comes first.  It must not know how it is shown.
 """
 
 import time
+from collections import Counter
 
 from profile_sampling._data import idle, origins
 from profile_sampling._reach import door, kernel, locks, records
@@ -14,6 +15,8 @@ RUNNING, NATIVE, WAITING, GIL_WAIT, ASLEEP = (
     'running', 'native', 'waiting', 'gil wait', 'asleep with gil')
 LETTERS = {RUNNING: 'r', NATIVE: 'n', WAITING: 'w', GIL_WAIT: 'G',
            ASLEEP: 'S'}
+# Names of the labels of requests, the first one that there is.
+ROUTES = 'route', 'job'
 # A call that keeps the GIL so long holds everybody up; a thread that has not
 # moved for so long is slow.
 _HELD_S, _SLOW_S = 1.0, 5.0
@@ -42,6 +45,7 @@ class Thread:
     since_s     how long it has been in it; None: not known
     since_is    'at-least'; None: not known
     is_idle     it waits for work
+    labels      {key: value} of what runs in it; {}: none, or not known
     lines       Line objects and LeftOut, the innermost first
     waits_for   kernel.Wait, or None
     has, wants  Lock objects, see locks.py
@@ -54,6 +58,7 @@ class Thread:
         self.has_gil = raw.has_gil
         self.is_sure = raw.is_sure
         self.name = name
+        self.labels = raw.labels
         self.state = WAITING
         self.since_s = self.since_is = None
         self.is_idle = False
@@ -61,6 +66,11 @@ class Thread:
         self.waits_for = None
         self.has = []
         self.wants = None
+
+    @property
+    def route(self):
+        """The route or job that it works for, or None."""
+        return next(filter(None, map(self.labels.get, ROUTES)), None)
 
     @property
     def mine(self):
@@ -353,6 +363,15 @@ def _slow(look):
         name = f'{function.qualname} ({file_of(function)})'
         count = sum(outermost_mine(thread) == function for thread in busy)
         inside = f'{count} thread{"s" * (count != 1)} in it'
+        routes = Counter([thread.route for thread in busy if thread.route])
+        if routes:
+            route, count = routes.most_common(1)[0]
+            inside = f'{count} thread{"s" * (count != 1)} in it'
+            first = next(thread for thread in busy if thread.route == route)
+            return Answer(
+                'route', f'{route}: {inside}; the age of requests is not '
+                'known', f'{route}: {inside}', route=route,
+                threads=count), first
         return Answer('entry', f'{name}: {inside}; requests are not known',
                       f'{name}: {inside}', function=function.qualname,
                       threads=count), first

@@ -4,6 +4,8 @@ This file owns which of them can be asked, and why others cannot, as far as
 that is known without asking.  It must not know how one is asked.
 """
 
+import contextlib
+import fcntl
 import os
 import re
 import signal
@@ -12,6 +14,10 @@ import sys
 # What a user cannot change without the kernel.
 _OVERFLOW_UID = 65534
 _PYTHON = re.compile(r'^(?:lib)?python(\d\.\d+)?')
+# ioctl(PIDFD_GET_INFO) with the first version of struct pidfd_info, whose last
+# field is the status of wait().
+_PIDFD_INFO_EXIT, _PIDFD_INFO_BYTES = 1 << 3, 64
+_PIDFD_GET_INFO = 3 << 30 | _PIDFD_INFO_BYTES << 16 | 0xFF << 8 | 11
 _OFF_OPTION = '-Xsampleprof-attach=0'
 _OFF_VARIABLE = b'PYTHONSAMPLEPROFATTACH=0'
 # Words of a command line that name no program.
@@ -348,3 +354,30 @@ def _fields(text):
 def _read(path):
     with open(f'/proc/{path}', encoding='utf-8', errors='replace') as file:
         return file.read()
+
+
+def ending(pid, pidfd):
+    """Return how a process has ended, such as 'by signal 9', or '' if that is
+    not known.
+
+    Linux tells whoever has a descriptor of it, since 6.15; the same is in
+    /proc until its parent has asked.
+    """
+    status = None
+    data = bytearray(_PIDFD_INFO_BYTES)
+    data[:8] = _PIDFD_INFO_EXIT.to_bytes(8, sys.byteorder)
+    with contextlib.suppress(OSError):
+        fcntl.ioctl(pidfd, _PIDFD_GET_INFO, data)
+        if data[0] & _PIDFD_INFO_EXIT:
+            status = int.from_bytes(data[-4:], sys.byteorder)
+    with contextlib.suppress(OSError):
+        fields = _read(f'{pid}/stat').rpartition(')')[2].split()
+        if status is None and fields[0] == 'Z':
+            status = int(fields[-1])
+    if status is None:
+        return ''
+    code = os.waitstatus_to_exitcode(status)
+    if code < 0:
+        return (f'by signal {-code}'
+                + ' (often: out of memory)' * (code == -signal.SIGKILL))
+    return f'with status {code}'

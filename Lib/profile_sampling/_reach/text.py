@@ -142,7 +142,7 @@ class _Text:
             key = (thread.state, thread.has_gil, tuple([
                 (line.function, line.line) if isinstance(line, Line) else line
                 for line in thread.lines]),
-                thread.wants and thread.wants.address)
+                thread.route, thread.wants and thread.wants.address)
             groups.setdefault(key, []).append(thread)
         return groups.values()
 
@@ -159,6 +159,8 @@ class _Text:
         if not text.endswith(' '):
             text += '  '
         text += self._style(_names(group), 'strong')
+        if thread.route is not None:
+            text += '   ' + self._style(printable(thread.route), 'mine')
         if thread.has_gil:
             text += '   ' + self._style('holds the GIL', 'warn')
         self._add(text)

@@ -12,8 +12,8 @@ import time
 
 from profile_sampling import _core
 from profile_sampling._data import intake
-from profile_sampling._reach import door, slices
-from profile_sampling._reach.processes import Process, Refusal, ended
+from profile_sampling._reach import door, processes, slices
+from profile_sampling._reach.processes import Refusal, ended
 
 WATCH, STOP = 4, 5
 MAX_RATE_HZ = 4095
@@ -38,12 +38,14 @@ class Watch:
     pid_inside  its number in its own namespace, once it has answered
     is_begun    it takes samples
     is_over     it has ended
+    ending      how, such as 'by signal 9'; '': not known
     """
 
     def __init__(self, process, rate_hz):
         self.process = process
         self.pid_inside = None
         self.is_begun = self.is_over = False
+        self.ending = ''
         client = secrets.randbits(24) << 40
         self._watch = (client | secrets.randbits(24) << 16
                        | min(rate_hz, MAX_RATE_HZ) << 4 | WATCH)
@@ -149,7 +151,10 @@ class Watch:
                 if tables is not None:
                     yield tables
             if not listeners:
-                self.is_over |= self._pidfd in ready
+                if self._pidfd in ready:
+                    self.is_over = True
+                    self.ending = processes.ending(self.process.pid,
+                                                   self._pidfd)
                 return
 
     def _take(self, connection, is_last):
@@ -168,12 +173,3 @@ class Watch:
             raise Refusal(self.process.pid, 'other-version',
                           f'PID {self.process.pid} says what is no profile: '
                           f'{exc}.') from None
-
-
-def was_ended_by(process):
-    """Return how a process has ended, as far as that is known."""
-    try:
-        Process(process.pid)
-    except Refusal:
-        return 'ended'
-    return 'ended or became another program'

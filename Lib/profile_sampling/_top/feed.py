@@ -6,7 +6,7 @@ This file owns when it is asked.  It must not know what becomes of the answer.
 import contextlib
 import functools
 
-from profile_sampling._data import merge
+from profile_sampling._data.merge import Merger
 from profile_sampling._data.tables import Tables
 from profile_sampling._profile import Profile
 from profile_sampling._reach import look as looking
@@ -57,11 +57,11 @@ class Feed:
         if not self._watch.is_begun:
             self._watch.begin(_LIMIT_S)
         found = list(self._watch.slices(_LIMIT_S))
-        tables = _sum(found) if found else None
+        tables = summed(found) if found else None
         if found:
             self._seconds.append(tables)
             if len(self._seconds) >= _CHUNK:
-                self._seconds = [_sum(self._seconds)]
+                self._seconds = [summed(self._seconds)]
         try:
             return tables, self._look()
         except Refusal:
@@ -69,13 +69,25 @@ class Feed:
                 raise
             return tables, None
 
+    @property
+    def ending(self):
+        return self._watch.ending
+
     def save(self, path):
         """Write what was seen; raise ValueError if that is nothing."""
+        Profile._from_tables(self.all()).save(path)
+
+    def all(self):
+        """Return the Tables of all seconds; raise ValueError if there are
+        none."""
         if not self._seconds:
             raise ValueError('nothing was seen yet')
-        Profile._from_tables(_sum(self._seconds)).save(path)
+        return summed(self._seconds)
 
 
-def _sum(parts):
-    return functools.reduce(lambda one, other: Tables(merge.plus(one, other)),
-                            parts)
+def summed(parts):
+    """Return the sum of Tables of one process."""
+    merger = Merger(label_pids=False)
+    for tables in parts:
+        merger.add(tables)
+    return Tables(merger.raw() | {'pid': parts[0].pid})

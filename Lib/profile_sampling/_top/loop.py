@@ -4,7 +4,8 @@ This file owns when a second is taken and when it is shown.  It must not know
 what is on the screen.
 
 A feed has take() -> (Tables or None, Look), which raises Refusal when the
-process has ended or does not answer, and save(path).
+process has ended or does not answer, save(path), and ending, which says how the
+process has ended, or ''.
 """
 
 import os
@@ -29,7 +30,7 @@ def interactive(screen, feed, terminal, *, every_s=SECOND_S, show_dump):
     while True:
         now = time.monotonic()
         if now >= due and screen.ended is None:
-            _take(screen, feed)
+            take(screen, feed)
             due = max(due + SECOND_S, now)
             is_fresh = True
         screen.interval_s = max(every_s, terminal.interval_s)
@@ -49,14 +50,16 @@ def interactive(screen, feed, terminal, *, every_s=SECOND_S, show_dump):
             terminal.draw(screen.render(*terminal.size))
 
 
-def _take(screen, feed):
+def take(screen, feed):
+    """Have a screen take in one more second of a feed."""
     try:
         screen.add(*feed.take())
         screen.silent_since = None
     except Refusal as exc:
         pid = screen.process.pid
         if _has_ended(pid):
-            screen.ended = f'ended at {time.strftime("%H:%M:%S")}.'
+            how = f', {feed.ending}' if feed.ending else ''
+            screen.ended = f'ended at {time.strftime("%H:%M:%S")}{how}.'
         elif exc.reason == 'no-answer':
             screen.silent_since = screen.silent_since or time.time()
         else:
@@ -99,13 +102,13 @@ def _do(screen, feed, terminal, key, show_dump):
 
 def blocks(screen, feed, write, text_of, *, every_s=BLOCK_S, is_once=False):
     """Write text_of(screen) every few seconds, or once after so many."""
-    _take(screen, feed)
+    take(screen, feed)
     due = time.monotonic() + every_s
     while screen.ended is None:
         left_s = due - time.monotonic()
         if left_s > 0:
             time.sleep(min(left_s, SECOND_S))
-            _take(screen, feed)
+            take(screen, feed)
         else:
             write(text_of(screen))
             if is_once:

@@ -130,17 +130,18 @@ class Screen:
 
     def answers(self):
         if self._said is None:
-            if len(self.windows):
-                self._said = answers(
-                    self.windows.last(self.window_s), self._choices, self.at,
-                    look=self.look, objects=self._objects,
-                    slow_s=self._slow_s)
-            elif self.look is not None:
-                self._said = looking.answers(self.look)
-            else:
-                self._said = dict.fromkeys(
-                    ('slow', 'where', 'gil'), Answer('silent', 'not known'))
+            self._said = self.answers_of(self.windows.last(self.window_s))
         return self._said
+
+    def answers_of(self, window):
+        """Return the three lines about a window, by their names."""
+        if len(self.windows):
+            return answers(window, self._choices, self.at, look=self.look,
+                           objects=self._objects, slow_s=self._slow_s)
+        if self.look is not None:
+            return looking.answers(self.look)
+        return dict.fromkeys(('slow', 'where', 'gil'),
+                             Answer('silent', 'not known'))
 
     def facts(self, width, seconds=None):
         return views.Facts(

@@ -13,9 +13,9 @@ from profile_sampling._data.by_site import OUTSIDE, MyPlaces, Places
 from profile_sampling._data.tables import FRAME_COLUMNS, NODE_COLUMNS
 from profile_sampling._data.values import (
     IDLE, LOOP_WAIT, NOT_KNOWN, NOWHERE, OFF_CLOCKS, OF_TASKS, STATES)
+from profile_sampling._reach.look import ROUTES
 
-# Names of the labels of requests, the first one that there is.
-ROUTES = 'route', 'job'
+
 # Seconds that are kept one by one, and of which only the states are kept.
 _MOST_S, _HISTORY_S = 300, 600
 # A thread holds the GIL in these.

@@ -12,6 +12,7 @@
 #include "pycore_tstate.h"            // _PyThreadStateImpl
 
 #include "../base/frame.h"
+#include "../tables/labels.h"
 #include "reach.h"
 
 #include <sys/syscall.h>
@@ -122,6 +123,20 @@ put_thread(struct _sampling_records *r, PyThreadState *t,
     _PySampling_RecordEnd(r);
 }
 
+/* Those of what runs in the thread now: a request, or a task. */
+static void
+put_labels(struct _sampling_records *r, PyThreadState *t)
+{
+    PyObject *pairs = _PySampling_PairsOf(t, t->context);
+    Py_ssize_t size = pairs != NULL ? PyTuple_GET_SIZE(pairs) : 0;
+    for (Py_ssize_t i = 0; i + 1 < size; i += 2) {
+        _PySampling_RecordBegin(r, _PySampling_RECORD_LABEL);
+        _PySampling_PutText(r, PyTuple_GET_ITEM(pairs, i));
+        _PySampling_PutText(r, PyTuple_GET_ITEM(pairs, i + 1));
+        _PySampling_RecordEnd(r);
+    }
+}
+
 void
 _PySampling_Dump(struct _sampling_records *r, PyInterpreterState *interp,
                  PyThreadState *holder, int is_asleep)
@@ -142,6 +157,9 @@ _PySampling_Dump(struct _sampling_records *r, PyInterpreterState *interp,
             _PySampling_PutSleeper(r, t);
         }
         else {
+            if (!is_asleep) {
+                put_labels(r, t);
+            }
             put_stack(r, readable, _PySampling_CurrentFrame(t));
         }
     }

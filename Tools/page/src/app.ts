@@ -16,8 +16,11 @@ export class App {
   /** Draws everything again; main.ts sets it. */
   draw: () => void = () => undefined;
 
-  constructor(readonly doc: Document,
-    readonly sides: Readonly<Record<Query['side'], Side | null>>) {
+  /** Whether what is shown must not be replaced; main.ts sets it. */
+  isHeld: () => boolean = () => false;
+
+  constructor(public doc: Document,
+    public sides: Readonly<Record<Query['side'], Side | null>>) {
     this.query = initial(doc);
   }
 
@@ -99,4 +102,6 @@ export interface View {
   readonly draw: (app: App, place: HTMLElement) => void;
   /** Take a key; return whether it was one of this view's. */
   readonly press?: (app: App, event: KeyboardEvent) => boolean;
+  /** Whether something is chosen that other figures would not have. */
+  readonly isHeld?: (app: App) => boolean;
 }

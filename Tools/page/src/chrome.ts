@@ -14,10 +14,11 @@ export function drawHead(app: App): void {
     h('span', {class: 'ph'}, h('b', {}, 'before'), ` ${changes.before.start} → `,
       h('b', {}, 'after'), ` ${changes.after.start}`)]
     : [
+      doc.live ? h('span', {class: 'ph'}, `PID ${doc.pid}`) : null,
       h('span', {class: 'command', 'data-tip': [doc.command,
         doc.python && `Python ${doc.python}`, doc.start].filter(Boolean)
         .join(', ')}, shortCommand(doc.command) || doc.start),
-      h('span', {class: 'ph'}, time(doc.length_ns)),
+      doc.live ? null : h('span', {class: 'ph'}, time(doc.length_ns)),
       h('span', {class: 'opt', 'data-tip': doc.mode === 'wall'
         ? 'Real time, busy or waiting, of every thread. The other mode is ' +
           'CPU time.' : 'The time that threads had a CPU. The other mode is ' +
@@ -27,7 +28,7 @@ export function drawHead(app: App): void {
   byId('title').textContent = doc.title || 'Profile';
   document.title = changes !== null ? `${doc.title}: before → after`
     : `${doc.title || 'Profile'}, ${time(doc.length_ns)}`;
-  byId('facts').replaceChildren(...facts,
+  byId('facts').replaceChildren(...facts.filter((one) => one !== null),
     h('span', {class: changes === null ? 'opt ph' : 'opt'},
       plural(doc.n_samples, 'sample')),
     h('button', {type: 'button', class: isGood ? 'q ph' : 'q poor ph',
@@ -157,7 +158,7 @@ export function drawFoot(views: readonly View[], view: View): void {
     h('kbd', {}, key!), ` ${what}`)));
 }
 
-function dialog(title: string, ...content: Node[]): void {
+export function dialog(title: string, ...content: Node[]): void {
   const element = byId('dialog') as HTMLDialogElement;
   element.replaceChildren(h('h2', {}, title), ...content,
     h('form', {method: 'dialog'}, h('button', {class: 'link'}, 'Close')));

@@ -183,6 +183,17 @@ export interface Facts {
     readonly resolution_ns: number; readonly is_stale: boolean;
   } | null;
   readonly changes: Changes | null;
+  /** Of a process that runs: what is so now, in seconds since 1970. */
+  readonly live?: {
+    readonly at: number;
+    readonly threads: number;
+    readonly up_s: number;
+    readonly ended: string;
+    readonly silent_since: number | null;
+    /** Second by second: how long it was, and how many threads were in each
+     * state. */
+    readonly history: readonly (readonly number[])[];
+  };
   readonly notes: readonly string[];
 }
 

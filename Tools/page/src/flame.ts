@@ -3,6 +3,7 @@
 import type {App, View} from './app';
 import {bar, list, partsBy, putCard, type Part} from './bars';
 import {nothingLeft} from './chrome';
+import type {Document} from './document';
 import {byId, choices, h, head, link} from './dom';
 import {addAt, UNFILTERED, type Model} from './model';
 import {fit, libraryColour, mineColour, Paint} from './paint';
@@ -33,6 +34,7 @@ export const flame: View = {
   isThere: () => true,
   draw,
   press: (app, event) => graphs.get(app)?.press(event) ?? false,
+  isHeld: (app) => graphs.get(app)?.isZoomed ?? false,
 };
 
 const graphs = new WeakMap<App, Graph>();
@@ -46,6 +48,7 @@ function draw(app: App, place: HTMLElement): void {
 }
 
 class Graph {
+  #doc: Document | null = null;
   #shapes = new Map<string, Shape>();
   #shape!: Shape;
   #layout!: Layout;
@@ -94,9 +97,18 @@ class Graph {
     }, {passive: true});
   }
 
+  get isZoomed(): boolean {
+    return this.#zoomed !== 0;
+  }
+
   draw(place: HTMLElement): void {
     const {app} = this;
     const {query, model} = app;
+    if (app.doc !== this.#doc) {
+      this.#doc = app.doc;
+      this.#shapes.clear();
+      this.#drawnOf = '';
+    }
     const key = [query.side, query.fold, query.flip].join();
     let shape = this.#shapes.get(key);
     if (shape === undefined) {

@@ -9,6 +9,7 @@ import {
 import {parse, readBlock} from './document';
 import {byId, h} from './dom';
 import {flame} from './flame';
+import {isLive, Live, withKeys, type Fresh} from './live';
 import {mine} from './mine';
 import {Model} from './model';
 import {fromAddress} from './query';
@@ -21,6 +22,10 @@ const SEARCH_DELAY_MS = 120;
 const RESIZE_DELAY_MS = 80;
 
 async function start(): Promise<void> {
+  if (isLive()) {
+    await startLive(new Live());
+    return;
+  }
   const [data, base, sources] = await Promise.all(
     ['document', 'base', 'sources'].map(readBlock));
   if (!data) {
@@ -40,6 +45,38 @@ async function start(): Promise<void> {
   app.draw = () => draw(app, views);
   app.draw();
   listen(app, views);
+}
+
+async function startLive(live: Live): Promise<void> {
+  const sides = ({doc, sources}: Fresh) => ({
+    after: {model: new Model(doc), sources: new Sources(doc, sources)},
+    before: null});
+  setTheme(theme());
+  const first = await live.first();
+  const app = new App(first.doc, sides(first));
+  const views = withKeys([mine, flame, waits, slow]);
+  app.query = fromAddress(location.hash.slice(1), app.doc);
+  app.isHeld = () => views.find(
+    ({name}) => name === app.query.view)?.isHeld?.(app) ?? false;
+  app.draw = () => {
+    draw(app, views);
+    live.draw();
+  };
+  live.begin(app, (fresh) => {
+    app.doc = fresh.doc;
+    app.sides = sides(fresh);
+    app.draw();
+  });
+  app.draw();
+  listen(app, views);
+  document.addEventListener('keydown', (event) => {
+    if (event.target instanceof Element && !event.ctrlKey && !event.metaKey &&
+        !event.altKey && !event.target.matches('input, button') &&
+        !(byId('dialog') as HTMLDialogElement).open &&
+        live.press(event.key)) {
+      event.preventDefault();
+    }
+  });
 }
 
 function draw(app: App, views: readonly View[]): void {

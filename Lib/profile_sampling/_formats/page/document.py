@@ -29,12 +29,13 @@ _ORIGINS = (origins.MINE, origins.PACKAGES, origins.STDLIB, None)
 
 
 def document(tables, mine=(), all=False, *, changes=None,
-             sources=None):
+             sources=None, more=None):
     """Return the bytes of the document of some Tables.
 
     *mine* and *all* say whose lines are shown; see by_site.sites_of().
     *changes* is the Difference to another profile, whose lines are shown as
-    far as *sources* has them; see sources.found().
+    far as *sources* has them; see sources.found().  *more* is called with the
+    numbers of places, and returns what takes the place of these facts.
     """
     sites = sites_of(on_clocks(tables), mine, all)
     columns = Columns(sites)
@@ -52,7 +53,8 @@ def document(tables, mine=(), all=False, *, changes=None,
                  'changes': None if changes is None else compared.changes(
                      changes, columns, sources),
                  'notes': list(header.asides(tables, is_brief=True)),
-                 'columns': columns.packed.index})
+                 'columns': columns.packed.index}
+             | ({} if more is None else more(columns.places)))
     text = json_text.data(facts)
     text += b' ' * (-(_LENGTH_BYTES + len(text)) % _ALIGNED)
     return writer.gzipped(b''.join([

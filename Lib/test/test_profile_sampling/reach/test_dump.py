@@ -51,6 +51,38 @@ def by_name(found):
     return {thread.name: thread for thread in found.threads}
 
 
+class LabelsTest(unittest.TestCase):
+
+    def test_routes_of_threads(self):
+        with running('''
+import profile_sampling
+def serve(route):
+    with profile_sampling.label(route=route, user="x"):
+        while True:
+            time.sleep(60)
+for name in "first", "second":
+    thread(lambda: serve("GET /é"), name)
+ready()
+sys.stdin.read()
+''') as program:
+            asleep(program)
+            found = look_at(program)
+            threads = by_name(found)
+            self.assertEqual(threads['first'].labels,
+                             {'route': 'GET /é', 'user': 'x'})
+            self.assertIsNone(threads['main' if 'main' in threads
+                                      else 'MainThread'].route)
+            said = command('dump', '-p', program.pid)
+            self.assertRegex(said.stdout, r"(?m)^w .*(first|second), \w+   "
+                             r"GET /é$")
+            self.assertRegex(said.stdout,
+                             '(?m)^Slow +GET /é: 2 threads in it')
+            said = json.loads(command('dump', '-p', program.pid,
+                                      '--json').stdout)
+            self.assertEqual([thread.get('route') for thread
+                              in said['threads']].count('GET /é'), 2)
+
+
 class StacksTest(unittest.TestCase):
 
     def test_c_functions_lines_and_peers(self):

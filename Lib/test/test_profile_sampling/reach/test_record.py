@@ -18,7 +18,7 @@ from profile_sampling._reach import door, slices, watch
 from profile_sampling._reach.processes import Process, Refusal
 
 from ..support.sessions import _profile
-from ..support.targets import command, footprint, running, until
+from ..support.targets import asleep, command, footprint, running, until
 
 WORK = '''
 def compute():
@@ -130,6 +130,7 @@ sys.stdin.read()
 
     def test_idle_program_is_not_woken(self):
         with running(IDLE) as program:
+            asleep(program)
             before = footprint(program.pid)
             with watch.Watch(Process(program.pid), 100) as watched:
                 self.assertFalse(watched.begin(1))
@@ -197,7 +198,10 @@ class RecordTest(unittest.TestCase):
                         program.kill()
                     _, said = client.communicate(timeout=30)
                 self.assertEqual(client.returncode, 3, said)
-                self.assertIn('ended after', said)
+                self.assertRegex(said, r'ended after [\d.]+ s, ' + (
+                    'by signal 9' if how == 'kill' else 'with status'))
+                for name in 'Slow', 'Where', 'GIL':
+                    self.assertRegex(said, f'(?m)^{name} ')
                 profile = Profile.load(self.path(how + '.pb.gz'))
                 self.assertGreater(profile.total('wall'), 0)
 
