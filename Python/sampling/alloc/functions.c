@@ -27,19 +27,31 @@ nested(void)
     return tstate != NULL ? &tstate->interp->sampling.alloc_nested : NULL;
 }
 
-static inline int
-is_nested(void)
-{
-    int *its = nested();
-    return its != NULL && *its != 0;
-}
-
 static inline void
 nest(int change)
 {
     int *its = nested();
     if (its != NULL) {
         *its += change;
+    }
+}
+
+/* With a GIL all blocks of an interpreter have one budget; without, those of
+   all threads have another, which is atomic. */
+static inline void
+count_block(unsigned int kind, void *block, size_t size)
+{
+    PyThreadState *tstate = _PyThreadState_GET();
+    if (tstate == NULL) {
+        _PySampling_AllocNoGil(kind, block, size);
+        return;
+    }
+    struct _sampling_interpreter_state *s = &tstate->interp->sampling;
+    if (s->alloc_nested == 0) {
+        s->alloc_budget -= (int64_t)size;
+        if (s->alloc_budget < 0) {
+            (void)_PySampling_AllocGil(tstate->interp, kind, block, size);
+        }
     }
 }
 
@@ -67,9 +79,7 @@ reallocate(int domain, void *ctx, void *block, size_t size)
         return NULL;
     }
     _PySampling_AllocEndTaken(taken);
-    if (!is_nested()) {
-        _PySampling_AllocLarge(_PySampling_LARGE_BLOCK, moved, size);
-    }
+    count_block(_PySampling_LARGE_BLOCK, moved, size);
     return moved;
 }
 
@@ -84,8 +94,8 @@ reallocate(int domain, void *ctx, void *block, size_t size)
         if (NESTS(DOMAIN)) { \
             nest(-1); \
         } \
-        if (block != NULL && !is_nested()) { \
-            _PySampling_AllocLarge(_PySampling_LARGE_BLOCK, block, size); \
+        if (block != NULL) { \
+            count_block(_PySampling_LARGE_BLOCK, block, size); \
         } \
         return block; \
     } \
@@ -100,9 +110,8 @@ reallocate(int domain, void *ctx, void *block, size_t size)
         if (NESTS(DOMAIN)) { \
             nest(-1); \
         } \
-        if (block != NULL && !is_nested()) { \
-            _PySampling_AllocLarge(_PySampling_LARGE_BLOCK, block, \
-                                   num * size); \
+        if (block != NULL) { \
+            count_block(_PySampling_LARGE_BLOCK, block, num * size); \
         } \
         return block; \
     } \
@@ -146,8 +155,8 @@ void
 {
     (_PySampling_BlockUntracked)(domain, block);
     if (block != 0 && STATE->alloc->active) {
-        _PySampling_AllocLarge(_PySampling_FOREIGN_BLOCK + domain,
-                               (void *)block, size_bytes);
+        count_block(_PySampling_FOREIGN_BLOCK + domain, (void *)block,
+                    size_bytes);
     }
 }
 

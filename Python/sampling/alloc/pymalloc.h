@@ -37,7 +37,7 @@ clean_sampled_bit(poolp pool, unsigned int bit)
 static Py_NO_INLINE void
 sample_small(PyInterpreterState *interp, void *p, size_t nbytes)
 {
-    if (_PySampling_AllocSmall(interp, p, nbytes)) {
+    if (_PySampling_AllocGil(interp, _PySampling_SMALL_BLOCK, p, nbytes)) {
         POOL_ADDR(p)->ref.sampled |= UINT32_C(1) << sampled_bit(p);
     }
 }

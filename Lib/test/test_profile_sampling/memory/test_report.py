@@ -53,6 +53,39 @@ def service(mode='alloc', **facts):
     return b
 
 
+def growing(*, full=False, seconds=3600, **facts):
+    """An hour in which quote() keeps 1 MB of each 30 s, and orders() frees
+    what it allocates within a second; *full*: until half of the time."""
+    b = Builder(mode='alloc', python_version='3.13.5',
+                duration_ns=seconds * 1_000_000_000,
+                start_time_ns=1_700_000_000 << 30, **facts)
+    thread = b.thread('MainThread')
+    rows, moments, readings = [], [], []
+    none = 0, 0, 0
+    for begun in range(0, seconds, 30):
+        if not (full and begun > seconds / 2):
+            rows.append(('shop.main:3 shop.quote:107 C:json.dumps', thread,
+                         {}, small(2), small(2), small(2)))
+            moments.append((begun, None, 0))
+        rows.append(('shop.main:3 shop.orders:58', thread, {}, small(40),
+                     none, none))
+        moments.append((begun, None, 0))
+        rows.append(('shop.main:3 shop.orders:58', thread, {}, small(40),
+                     none, none))
+        moments.append((begun, begun, 2))
+        readings.append((b.facts['start_time_ns'] + begun * 10 ** 9, 0,
+                         begun // 400, (200 + begun // 30) * _MB, 61 * _MB,
+                         90 * _MB, 80 * _MB, 100 * _MB, 10 * _MB))
+    add_rows(b, rows, moments=moments, readings=readings, resident={
+        'rss': 320 * _MB, 'files': 61 * _MB, 'arenas': 90 * _MB,
+        'arenas_used': 80 * _MB, 'malloc_used': 100 * _MB,
+        'malloc_free': 10 * _MB, 'large': 60 * _MB, 'large_variance': 0,
+        'has_malloc': 1})
+    profile = b.profile()
+    return profile.__class__._from_tables(profile._tables.with_facts(
+        meta=profile._tables.meta | {'memory_limit': str(512 * _MB)}))
+
+
 class MemoryReport(unittest.TestCase):
 
     maxDiff = None
@@ -64,7 +97,8 @@ class MemoryReport(unittest.TestCase):
         self.save(service())
 
     def save(self, builder, name='p.pb.gz'):
-        builder.profile().save(name)
+        (builder.profile() if isinstance(builder, Builder)
+         else builder).save(name)
 
     def report(self, *arguments, path='p.pb.gz', status=0):
         streams = [io.TextIOWrapper(io.BytesIO(), 'utf-8', newline='\n')
@@ -87,6 +121,8 @@ class MemoryReport(unittest.TestCase):
             44.5 % of it, 119.5 ± 15.2 MB, at shop.quote:107 (json.dumps)
             Allocated: 20.77 GB, counted; 20.82 ± 0.19 GB by samples
 
+            * 190.0 MB of RSS is free in C's malloc: --rss
+
              in use      ±  survived  allocated  line                     in
             119.5MB   15.2    99.6 %     0.12GB  shop.quote:107           json.dumps
              96.0MB  exact     8.3 %     1.12GB  shop.images:18           numpy.empty
@@ -108,7 +144,7 @@ class MemoryReport(unittest.TestCase):
             with self.subTest(width=width):
                 lines = self.report('--width', str(width)).splitlines()
                 self.assertLessEqual(max(map(len, lines)), width)
-                head = lines[lines.index('') + 1]
+                head = lines[lines.index('', lines.index('') + 1) + 1]
                 self.assertEqual(head[:len(heading)], heading)
                 self.assertEqual(' in' in head[8:], width > 100)
 
@@ -153,6 +189,45 @@ class MemoryReport(unittest.TestCase):
                       'peak (at 41.2 s): --memory', report)
         self.assertNotIn('shop.orders', report)
         self.assertIn('shop.orders:58', self.report('--memory'))
+
+    def test_growth(self):
+        self.save(growing())
+        for options, expected in (
+                ((), 'RSS 320.0 MB of 512.0 MB\n'
+                 'It grows by 120.0 MB an hour, 100.0 % of it at '
+                 'shop.quote:107, and has not stopped\n'),
+                ((), '* From 21:00:00 to 21:45:00 it grew by 90.0 ± 13.1 MB. '
+                 'Of what shop.quote:107 allocated nothing was\n  freed, while '
+                 '8 full collections ran. At this pace RSS reaches the limit '
+                 'of 512.0 MB in about 96\n  minutes\n'),
+                ((), '120.0MB  15.2  +90.0   100.0 %    120.0MB  '
+                 'shop.quote:107  json.dumps'),
+                (('--value', 'grew'), '90.0MB  13.1  30.0MB     120.0MB   '
+                 '100.0 %  shop.quote:107'),
+                (('--value', 'survived'), '120.0 ± 15.2 MB of 2,520.0 ± 69.6 '
+                 'MB that were allocated are in use'),
+                (('--value', 'churn'), '682.7 KB a second were allocated and '
+                 'freed again within a second: 95.2 %'),
+                (('--value', 'churn'), '682.7KB  19.3  shop.orders:58'),
+                (('--rss',), '12.5 %  exact  -89.0MB  C libraries'),
+                (('--rss',), '100.0 %         +89.0MB  RSS')):
+            with self.subTest(options=options, expected=expected):
+                self.assertIn(expected, self.report(*options))
+
+    def test_growth_that_has_stopped(self):
+        self.save(growing(full=True))
+        report = self.report()
+        self.assertIn('It grew by 31.0 MB until ', report)
+        self.assertIn(' and has not since\n', report)
+        self.assertNotIn('*', report)
+
+    def test_no_growth(self):
+        self.save(growing(seconds=299))
+        self.assertNotIn('grew', self.report())
+        self.save(growing(pid=1), '1.pb.gz')
+        self.save(growing(pid=2), '2.pb.gz')
+        self.assertIn('2 processes: nothing grew', self.report(
+            '--value', 'grew', path='[12].pb.gz', status=2))
 
     def test_few_samples(self):
         b = Builder(mode='alloc', duration_ns=1_000_000_000)
