@@ -117,6 +117,16 @@ def limit_bytes(tables):
     return int(text) if text.isascii() and text.isdigit() else None
 
 
+def united_meta(parts):
+    """Return what several profiles of one process say of its memory, in the
+    order of their time: what it had last, and all readings."""
+    return {name: text for _, meta in sorted(parts, key=lambda its: its[0])
+            for name, text in meta.items() if name.startswith(_RESIDENT)} | {
+        _READINGS: ';'.join(sorted(dict.fromkeys(
+            [item for _, meta in parts
+             for item in meta.get(_READINGS, '').split(';') if item])))}
+
+
 def margin_bytes(variance):
     """Return how far a sum of bytes may be off: an interval of 95 %."""
     return round(_Z * (variance * _VARIANCE_UNIT) ** 0.5)

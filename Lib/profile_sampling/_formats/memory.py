@@ -198,7 +198,7 @@ def tables_of(tables, sites, *, top=None, width=WIDTH, by=(), rss=False,
         by_memory.by_line(tables, sites, top, derived)]
     if rss:
         return found, [rss_table(tables)]
-    has_grown = growth.growth(tables) is not None
+    has_grown = _grown(tables, found[0].amount) is not None
     return found, [table(its, width, key, seconds=tables.duration_ns / 1e9,
                          has_grown=has_grown)
                    for its, key in zip(found, by or [None])]
@@ -216,7 +216,7 @@ def render(tables, sites, *, top=None, width=WIDTH, color=False, name=None,
     for its in shown:
         result += ['', *lines(its, width, color)]
     result += ['', *_signs([] if rss else found, wrap,
-                            None if rss else growth.growth(tables))]
+                            None if rss else _grown(tables, found[0].amount))]
     return '\n'.join(result) + '\n'
 
 
@@ -229,8 +229,7 @@ def _head(tables, memory, wrap, name):
         f'Python {printable(tables.python_version)}',
         f'a sample per {round_figure(period)}'])
     result += wrap(_totals(tables, memory).split(' '), ' ')
-    grown = (growth.growth(tables) if memory.amount in (IN_USE, GREW)
-             else None)
+    grown = _grown(tables, memory.amount)
     first = _growth(grown, memory, memory.amount == GREW) if grown else ''
     if not first and memory.rows:
         first = _first(memory)
@@ -331,6 +330,15 @@ _SAMPLES_OF_NONE = 30
 _MUCH_FREE, _MUCH_FREE_BYTES = 0.15, 64 << 20
 # A limit is no prediction for longer than that many times the recording.
 _FAR = 24
+
+
+def _grown(tables, amount):
+    """Return the Growth that a report by *amount* has, or None: of a short
+    time, only if it is asked for."""
+    if amount not in (IN_USE, GREW):
+        return None
+    return growth.growth(
+        tables, least_ns=0 if amount == GREW else growth.SHORTEST_NS)
 
 
 def _growth(grown, memory, is_asked):

@@ -40,6 +40,7 @@ struct _sampling_block {
     uintptr_t address;
     size_t size_bytes;
     unsigned int kind;          // _PySampling_BlockKind
+    unsigned int domain;        // of a large block, of the library whose it is
     int has_types;              // it has ended, before it was drained
     uint32_t next;              // in the chain of its bucket, or of free ones
     uint32_t capture;           // its stack is still to be named there; or
@@ -101,6 +102,9 @@ struct _sampling_alloc {
     int64_t no_gil_budget;      // of blocks of threads without one; atomic
     uint64_t no_gil_drawn;      // atomic; the budget less than that was used
     uint8_t filter[_PySampling_FILTER_BUCKETS];     // large blocks; relaxed
+    void *last_large;           // of any thread; relaxed
+    unsigned int raw_domain;    // + 1: that of a library which allocates what
+                                // it reports through Python; relaxed
     PyMemAllocatorEx inner[3];  // by PyMemAllocatorDomain: what ours call
     // The lock of all else, a leaf: nothing is locked, and no hook called,
     // with it.
@@ -154,6 +158,8 @@ extern _PySampling_TakenBlock _PySampling_AllocTake(unsigned int kind,
                                                     void *block);
 extern void _PySampling_AllocPutBack(_PySampling_TakenBlock taken);
 extern void _PySampling_AllocEndTaken(_PySampling_TakenBlock taken);
+// A library has reported a block that it has from Python.
+extern void _PySampling_AllocOwned(unsigned int domain, void *block);
 // Is there one?
 extern int _PySampling_AllocHas(unsigned int kind, void *block);
 // A block of a thread without a GIL.

@@ -41,6 +41,9 @@ nest(int change)
 static inline void
 count_block(unsigned int kind, void *block, size_t size)
 {
+    if (kind == _PySampling_LARGE_BLOCK) {
+        _Py_atomic_store_ptr_relaxed(&STATE->alloc->last_large, block);
+    }
     PyThreadState *tstate = _PyThreadState_GET();
     if (tstate == NULL) {
         _PySampling_AllocNoGil(kind, block, size);
@@ -129,6 +132,10 @@ reallocate(int domain, void *ctx, void *block, size_t size)
         if (_PySampling_AllocMayHave(alloc, block)) { \
             (void)_PySampling_AllocEnd(_PySampling_LARGE_BLOCK, block); \
         } \
+        if (_Py_atomic_load_ptr_relaxed(&alloc->last_large) == block) { \
+            /* Another may get the address, without us. */ \
+            _Py_atomic_store_ptr_relaxed(&alloc->last_large, NULL); \
+        } \
         alloc->inner[DOMAIN].free(ctx, block); \
     }
 
@@ -148,11 +155,30 @@ void
     }
 }
 
+/* What a library reports is malloc()ed by itself, as by NumPy 1, or it is from
+   PyMem_RawMalloc(), as by NumPy 2.5: then it was just asked for, and is counted
+   there. */
+static int
+is_from_python(struct _sampling_alloc *alloc, unsigned int domain,
+               uintptr_t block)
+{
+    if (_Py_atomic_load_ptr_relaxed(&alloc->last_large) == (void *)block) {
+        _Py_atomic_store_uint_relaxed(&alloc->raw_domain, domain + 1);
+    }
+    return _Py_atomic_load_uint_relaxed(&alloc->raw_domain) == domain + 1;
+}
+
 /* One that has moved, or is used again, is reported without an end. */
 void
 (_PySampling_BlockTracked)(unsigned int domain, uintptr_t block,
                            size_t size_bytes)
 {
+    if (block != 0 && is_from_python(STATE->alloc, domain, block)) {
+        if (_PySampling_AllocMayHave(STATE->alloc, (void *)block)) {
+            _PySampling_AllocOwned(domain, (void *)block);
+        }
+        return;
+    }
     (_PySampling_BlockUntracked)(domain, block);
     if (block != 0 && STATE->alloc->active) {
         count_block(_PySampling_FOREIGN_BLOCK + domain, (void *)block,

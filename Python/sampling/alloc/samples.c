@@ -497,6 +497,19 @@ _PySampling_AllocNoGil(unsigned int kind, void *block, size_t size_bytes)
     errno = saved_errno;
 }
 
+void
+_PySampling_AllocOwned(unsigned int domain, void *address)
+{
+    struct _sampling_alloc *alloc = STATE->alloc;
+    lock(alloc);
+    uint32_t *at = find_block(alloc, _PySampling_LARGE_BLOCK,
+                              (uintptr_t)address);
+    if (at != NULL) {
+        alloc->blocks[*at].domain = domain;
+    }
+    unlock(alloc);
+}
+
 int
 _PySampling_AllocHas(unsigned int kind, void *block)
 {
