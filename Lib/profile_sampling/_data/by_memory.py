@@ -52,9 +52,11 @@ class Memory:
 
     __slots__ = ('amount', 'rows', 'small', 'outside', 'whole', 'least_bytes')
 
-    def __init__(self, tables, ofs, numbers, top, amount=None):
+    def __init__(self, tables, ofs, numbers, top, amount=None,
+                 since_ns=None):
         """*ofs* has what each number in *numbers*, one for each sample, is of;
-        *tables* are about an amount, unless another is given."""
+        *tables* are about an amount, unless another is given.  What grew is
+        since a moment, by default the first quarter of the time."""
         self.amount = amount or amount_of(tables.value_types[tables.own])
         types = tables.value_types
         columns = sums_by(tables, numbers, len(ofs))
@@ -62,7 +64,8 @@ class Memory:
                     else [0] * len(ofs) for its in VALUES]
         if has_moments(tables):
             by_value += [sums_of(column, numbers, len(ofs)) for its
-                         in growth.columns(tables).values() for column in its]
+                         in growth.columns(tables, since_ns).values()
+                         for column in its]
         sums = list(zip(*by_value))
         self.whole = Row(None, list(map(sum, zip(*sums))), len(ofs))
         self.least_bytes = max(
@@ -94,7 +97,7 @@ def _name(of):
     return '' if of.function is None else of.function.name, of.line
 
 
-def by_line(tables, sites, top, amount=None):
+def by_line(tables, sites, top, amount=None, since_ns=None):
     """Return the Memory of tables that *sites* are of, by line."""
     numbers = {}
     ofs = []
@@ -106,7 +109,7 @@ def by_line(tables, sites, top, amount=None):
         numbers[number] = by_place.get(place, -1)
     return Memory(tables, ofs,
                   [numbers[number] for number in sites.places.of_samples], top,
-                  amount)
+                  amount, since_ns)
 
 
 def by_key(tables, key, top, amount=None):

@@ -23,7 +23,7 @@ _OF = {GREW: IN_USE, SURVIVED: ALLOCATED, CHURN: ALLOCATED}
 _HEADINGS = {IN_USE: 'in use', ALLOCATED: 'allocated', PEAK: 'at the peak',
              GREW: 'grew', SURVIVED: 'survived', CHURN: 'a second'}
 # Widths from which on a column is there; the others always are.
-_WITH_SURVIVED, _WITH_IN, _WITH_ALLOCATED = 80, 100, 100
+_WITH_SURVIVED, WITH_IN, _WITH_ALLOCATED = 80, 100, 100
 TOP = 15
 # 1 KB is 1,024 bytes.
 LESS = '\N{LESS-THAN OR EQUAL TO}'
@@ -91,9 +91,8 @@ def amount(row, which):
     return f'{number} \N{PLUS-MINUS SIGN} {its_margin} {name}'
 
 
-def _signed(row, which, unit):
-    """A change, without its unit; '~' says that it may be chance."""
-    _, value, off = row.amounts[which]
+def signed(value, off, unit):
+    """Return a change, without its unit; '~' says that it may be chance."""
     if not value and not off:
         return '-'
     text = figure(abs(value), unit).removesuffix(unit[0])
@@ -119,7 +118,8 @@ def table(memory, width, key=None, *, seconds=0, has_grown=False):
     if which not in (IN_USE, CHURN):
         columns.append(_amount('at the end', IN_USE, memory))
     if which == IN_USE and has_grown:
-        columns.append(_text('grew', lambda row: _signed(row, GREW, unit)))
+        columns.append(_text('grew', lambda row: signed(
+            *row.amounts[GREW][1:], unit)))
     if which not in (PEAK, CHURN, SURVIVED) and width >= _WITH_SURVIVED:
         columns.append(_text('survived', lambda row: share(
             max(row.bytes(SURVIVED if has_grown else IN_USE), 0),
@@ -137,7 +137,7 @@ def table(memory, width, key=None, *, seconds=0, has_grown=False):
             (column, lambda row, number=number: _place(row, memory)[number])
             for number, column in enumerate(place_columns('line'))]
         columns.append((Column(
-            'in', 'in', 'name', 'both' if width >= _WITH_IN else 'data'),
+            'in', 'in', 'name', 'both' if width >= WITH_IN else 'data'),
             by_memory.called_by))
     else:
         columns.append((Column(key, key, 'text'),
@@ -311,12 +311,12 @@ def _first(memory):
     text += f' of it, {amount(row, memory.amount)}, '
     if isinstance(row.of, str):
         return f'{text}has {printable(row.of)}'
-    text += f'at {_where(row)}'
+    text += f'at {where(row)}'
     callee = called_name(row.of)
     return f'{text} ({printable(callee)})' if callee else text
 
 
-def _where(row):
+def where(row):
     if isinstance(row.of, str):
         return printable(row.of)
     function = row.of.function
@@ -358,8 +358,8 @@ def _growth(grown, memory, is_asked):
     text = f'It grows by {figure(hour, unit_of(hour), " ")} an hour'
     most = _most_grown(memory)
     if most is not None:
-        text += (f', {share(most.bytes(GREW), grown.bytes)} of it at '
-                 f'{_where(most)}')
+        text += (f', {share(min(most.bytes(GREW), grown.bytes), grown.bytes)} of it at '
+                 f'{where(most)}')
     return f'{text}, and has not stopped'
 
 
@@ -400,7 +400,7 @@ def _what_survived(tables, row):
     collections = (its[-1].full_collections - its[0].full_collections
                    if its else 0)
     survived, allocated = row.bytes(SURVIVED), row.bytes(ALLOCATED)
-    text = (f'. Of what {_where(row)} allocated '
+    text = (f'. Of what {where(row)} allocated '
             + ('nothing was freed' if survived >= allocated else
                f'{share(max(survived, 0), allocated)} is still in use'))
     if collections:

@@ -8,7 +8,7 @@ import tempfile
 import textwrap
 import unittest
 
-from profile_sampling import Profile
+from profile_sampling import Profile, _cgroup
 from profile_sampling._cli.main import main
 
 from ..support.allocating import add_rows
@@ -101,12 +101,15 @@ class MemoryReport(unittest.TestCase):
          else builder).save(name)
 
     def report(self, *arguments, path='p.pb.gz', status=0):
+        return self.run_command('report', path, *arguments, status=status)
+
+    def run_command(self, *arguments, status=0):
         streams = [io.TextIOWrapper(io.BytesIO(), 'utf-8', newline='\n')
                    for _ in range(2)]
         with contextlib.redirect_stdout(streams[0]), \
                 contextlib.redirect_stderr(streams[1]):
             try:
-                its_status = main(['report', path, *arguments]) or 0
+                its_status = main([*arguments]) or 0
             except SystemExit as exc:
                 its_status = exc.code
         out, err = [stream.buffer.getvalue().decode() for stream in streams
@@ -221,6 +224,19 @@ class MemoryReport(unittest.TestCase):
         self.assertIn(' and has not since\n', report)
         self.assertNotIn('*', report)
 
+    def test_two_snapshots(self):
+        self.save(growing(pid=1, seconds=1800), 'a.pb.gz')
+        self.save(growing(pid=1), 'b.pb.gz')
+        report = self.run_command('diff', 'a.pb.gz', 'b.pb.gz')
+        self.assertIn('It grew by 60.0 ± 10.7 MB, 120.0 MB an hour: 100.0 % '
+                      'at shop.quote:107\n', report)
+        self.assertIn('60.0MB  120.0MB   +60.0  10.7   100.0 %  '
+                      'shop.quote:107', report)
+        # Of another process, or the wrong way round, nothing grew.
+        self.save(growing(pid=2), 'c.pb.gz')
+        for names in ('a.pb.gz', 'c.pb.gz'), ('b.pb.gz', 'a.pb.gz'):
+            self.assertNotIn('grew', self.run_command('diff', *names))
+
     def test_no_growth(self):
         self.save(growing(seconds=299))
         self.assertNotIn('grew', self.report())
@@ -260,6 +276,32 @@ class MemoryReport(unittest.TestCase):
                          sorted(profile.value_types, key=repr))
         self.assertEqual(again.total('inuse_space_bytes'),
                          profile.total('inuse_space_bytes'))
+
+
+class Limits(unittest.TestCase):
+
+    def test_groups(self):
+        with tempfile.TemporaryDirectory() as root:
+            def write(path, text):
+                path = os.path.join(root, path)
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                with open(path, 'w') as file:
+                    file.write(text)
+                return path
+
+            def limit(groups):
+                return _cgroup.limit_bytes(root, write('cgroup', groups))
+
+            self.assertIsNone(limit('0::/a/b\n'))
+            write('a/memory.max', '1000\n')
+            write('a/b/memory.max', 'max\n')
+            # That of any group above holds, too.
+            self.assertEqual(limit('0::/a/b\n'), 1000)
+            write('memory/memory.limit_in_bytes', '9223372036854771712\n')
+            write('memory/c/memory.limit_in_bytes', '500\n')
+            self.assertEqual(limit('4:cpu,memory:/c\n0::/a\n'), 500)
+            # In a container, a path that is not there.
+            self.assertIsNone(limit('4:memory:/../elsewhere\n'))
 
 
 if __name__ == '__main__':
