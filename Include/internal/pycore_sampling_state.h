@@ -279,6 +279,8 @@ struct _sampling_runtime_state {
     struct _sampling_counters session_counters;     // when it began
     _PySampling_Options session_options;    // of the session, or of the block
                                             // of profile() that was first
+    int times_tasks;            // somebody wants more than memory, or has
+                                // wanted since the engine began; relaxed
     int num_regions;            // entered and not left, by any thread
     unsigned int num_forks;     // of this process since it was the first
     uint64_t flushed_wall_ns;   // of the last flush; 0: the engine has not run

@@ -242,13 +242,20 @@ objects_of(const struct _sampling_amount *amount)
         / _PySampling_OBJECT_PARTS;
 }
 
-/* node, thread, labels; objects, bytes and variance that were allocated, in use
-   and in use at the peak. */
+static int64_t
+moment_of(const struct _sampling_alloc_table *table, uint32_t interval)
+{
+    return table->base_time_ns + (int64_t)(interval * table->interval_ns);
+}
+
+/* node, thread, labels; when they were allocated, and freed, since the epoch, or
+   0; the decade of their lifetime; objects, bytes and variance that were
+   allocated, or freed, in use and in use at the peak. */
 static PyObject *
 allocation_columns(const struct _sampling_alloc_table *table)
 {
     PyObject *bytes = PyBytes_FromStringAndSize(
-        NULL, (Py_ssize_t)table->num_allocs * 12 * sizeof(int64_t));
+        NULL, (Py_ssize_t)table->num_allocs * 15 * sizeof(int64_t));
     if (bytes == NULL) {
         return NULL;
     }
@@ -261,6 +268,10 @@ allocation_columns(const struct _sampling_alloc_table *table)
         *out++ = row->key.node;
         *out++ = row->key.thread;
         *out++ = row->key.labels;
+        *out++ = moment_of(table, row->key.begun);
+        *out++ = row->key.ended == _PySampling_IN_USE
+            ? 0 : moment_of(table, row->key.ended);
+        *out++ = row->key.lifetime;
         for (size_t j = 0; j < Py_ARRAY_LENGTH(amounts); j++) {
             *out++ = (int64_t)objects_of(amounts[j]);
             *out++ = (int64_t)amounts[j]->bytes;
@@ -290,9 +301,40 @@ resident(const struct _sampling_alloc_table *table)
         "has_malloc", r.has_malloc);
 }
 
+/* Of each: the moment, bytes that were allocated since, full collections, and
+   in the order of resident(). */
+static PyObject *
+readings(const struct _sampling_profile *profile)
+{
+    const struct _sampling_alloc *alloc = _PyRuntime.sampling.alloc;
+    PyObject *list = PyList_New(0);
+    for (uint32_t i = 0; list != NULL && i < alloc->num_readings; i++) {
+        const struct _sampling_resident *r = &alloc->readings[i];
+        if (r->wall_ns < profile->start_wall_ns) {
+            continue;
+        }
+        PyObject *item = Py_BuildValue(
+            "(LKKKKKKKK)", (long long)(r->wall_ns - profile->start_wall_ns)
+                + (long long)profile->start_time_ns,
+            (unsigned long long)r->allocated_bytes,
+            (unsigned long long)r->full_collections,
+            (unsigned long long)r->rss_bytes,
+            (unsigned long long)r->file_bytes,
+            (unsigned long long)r->arenas_bytes,
+            (unsigned long long)r->arenas_used_bytes,
+            (unsigned long long)r->malloc_used_bytes,
+            (unsigned long long)r->malloc_free_bytes);
+        if (item == NULL || PyList_Append(list, item) < 0) {
+            Py_CLEAR(list);
+        }
+        Py_XDECREF(item);
+    }
+    return list;
+}
+
 /* None: none were sampled.  Else the period, the moment of the peak, from the
-   start, the unit of variances, in bytes squared, the columns, and what the
-   process has in memory. */
+   start, the unit of variances, in bytes squared, the columns, what the process
+   has in memory, and what it had. */
 static PyObject *
 allocations(const struct _sampling_profile *profile)
 {
@@ -301,11 +343,11 @@ allocations(const struct _sampling_profile *profile)
         Py_RETURN_NONE;
     }
     return Py_BuildValue(
-        "(KLiNN)", (unsigned long long)table->period_bytes,
+        "(KLiNNN)", (unsigned long long)table->period_bytes,
         table->peak_wall_ns == 0 ? 0ll
             : (long long)(table->peak_wall_ns - profile->start_wall_ns),
         _PySampling_VARIANCE_UNIT, allocation_columns(table),
-        resident(table));
+        resident(table), readings(profile));
 }
 
 /* (kind, unit) of each value. */

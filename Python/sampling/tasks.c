@@ -144,6 +144,24 @@ end_switch(_PySampling_Thread *thread, PyObject *dropped)
     Py_XDECREF(dropped);
 }
 
+/* Of memory alone nobody asks what a task spends its life on. */
+static void
+task_entered(PyThreadState *tstate, _PySampling_Thread *thread,
+             const _PySampling_TaskInfo *task)
+{
+    if (_PyRuntime.sampling.times_tasks) {
+        _PySampling_TaskEntered(tstate, thread, task);
+    }
+}
+
+static void
+task_left(_PySampling_Thread *thread, const _PySampling_TaskInfo *task)
+{
+    if (_PyRuntime.sampling.times_tasks) {
+        _PySampling_TaskLeft(thread, task);
+    }
+}
+
 /* A task that runs another loop is not running meanwhile. */
 static void
 enter(PyThreadState *tstate, const _PySampling_TaskInfo *task)
@@ -156,9 +174,9 @@ enter(PyThreadState *tstate, const _PySampling_TaskInfo *task)
     _PySampling_Thread *thread = begin_switch(tstate);
     if (thread != NULL) {
         if (impl->sampling.entered.task != NULL) {
-            _PySampling_TaskLeft(thread, &impl->sampling.entered);
+            task_left(thread, &impl->sampling.entered);
         }
-        _PySampling_TaskEntered(tstate, thread, task);
+        task_entered(tstate, thread, task);
     }
     end_switch(thread, push_task(impl, task));
 }
@@ -180,7 +198,7 @@ leave(PyThreadState *tstate, const _PySampling_TaskInfo *task)
     drop_abandoned(impl);
     _PySampling_Thread *thread = begin_switch(tstate);
     if (thread != NULL && task != NULL) {
-        _PySampling_TaskLeft(thread, task);
+        task_left(thread, task);
     }
     if (task == NULL || task->task != impl->sampling.entered.task) {
         end_switch(thread, NULL);
@@ -188,7 +206,7 @@ leave(PyThreadState *tstate, const _PySampling_TaskInfo *task)
     }
     PyObject *left = pop_task(impl);
     if (thread != NULL && impl->sampling.entered.task != NULL) {
-        _PySampling_TaskEntered(tstate, thread, &impl->sampling.entered);
+        task_entered(tstate, thread, &impl->sampling.entered);
     }
     end_switch(thread, left);
     return 1;

@@ -273,11 +273,16 @@ PROGRAMS = {
 BY_NAME = {program.__name__: program for program in PROGRAMS}
 
 
+def moved(layout):
+    """Move what is allocated from here on, in every size class, until what is
+    returned is dropped."""
+    return [bytes(size) for size in range(0, 480, 16)
+            for _ in range(13 * layout)]
+
+
 def main():
     name, portions, layout = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    # Moves what is allocated from here on, in every size class.
-    padding = [bytes(size) for size in range(0, 480, 16)
-               for _ in range(13 * layout)]
+    padding = moved(layout)
     run = BY_NAME[name]()
     run(2)      # specializes the bytecode and fills caches
     run(portions)

@@ -1,7 +1,7 @@
 """Measures what the profiler costs and how true it is.
 
-    ./python Tools/bench/run.py [off|on|truth|events|idle|contended|calls|large|page|
-                                 difference|tasks|services|soak|distribution|all]
+    ./python Tools/bench/run.py [off|on|truth|events|idle|contended|calls|memory|large|
+                                 page|difference|tasks|services|soak|distribution|all]
                             [--quick] [--out DIR]
 
 off       instructions with the profiler off, against the stock interpreter
@@ -12,6 +12,7 @@ idle      what a tick costs when there are many threads that sleep
 contended what being profiled costs threads that fight for the GIL, beside other
           profilers
 calls     what it costs to count calls, beside cProfile and yappi
+memory    what it costs to sample allocations, beside tracemalloc and memray
 large     what full tables cost to save, load, report and export
 page      how quickly their page answers in a browser
 difference
@@ -38,6 +39,7 @@ import events
 import idle
 import large
 import machine
+import memory
 import off
 import on
 import page
@@ -49,7 +51,7 @@ from report import Report
 
 KINDS = {'off': off.measure, 'on': on.measure, 'truth': truth.measure,
          'events': events.measure, 'idle': idle.measure,
-         'contended': contended.measure, 'calls': calls.measure,
+         'contended': contended.measure, 'calls': calls.measure, 'memory': memory.measure,
          'large': large.measure, 'page': page.measure,
          'difference': difference.measure, 'tasks': tasks.measure,
          'services': services.measure,

@@ -7,7 +7,7 @@ from profile_sampling._cli.common import (
     source_options, write)
 from profile_sampling._cli.screen import is_colored, showable, width_of
 from profile_sampling._data import diff
-from profile_sampling._formats import CHANGES, changes
+from profile_sampling._formats import CHANGES, changes, memory_changes
 
 REGRESSION, INCONCLUSIVE = 3, 4
 # What rows were called before: option, and what it means.
@@ -95,6 +95,11 @@ def _run(options):
     refuse_input(options.output, before + after)
     format = choose_format(options, 'text', CHANGES)
     question = _question(options)
+    if format == 'text' and _is_plain(options) and len(before + after) == 2:
+        text = _of_memory(before[0], after[0], options)
+        if text is not None:
+            write(options.output, text)
+            return 0
     # A page has all profiles in it.
     kept = [] if format == 'html' else None
     try:
@@ -120,6 +125,26 @@ def _run(options):
         case diff.INCONCLUSIVE if options.strict:
             return INCONCLUSIVE
     return 0
+
+
+def _is_plain(options):
+    """Whether nothing is asked for that is not known of memory."""
+    return not (options.by or options.cum or options.value or options.share
+                or options.per or options.gates or options.calls)
+
+
+def _of_memory(before, after, options):
+    """Return what grew between two snapshots of one process, or None: they
+    are no such."""
+    if any(map(spooled.is_one, (before, after))):
+        return None
+    tables = [load(path, options.max_bytes) for path in (before, after)]
+    if not memory_changes.fit(*tables):
+        return None
+    return showable(memory_changes.text(
+        *tables, mine=options.mine, all=options.all, top=options.top,
+        width=width_of(options.output), color=is_colored(options.output)),
+        options.output)
 
 
 def _sides(files):

@@ -10,7 +10,8 @@ from profile_sampling._cli.common import (
     add_source, at_least, choose_format, encoded, load, refuse_input,
     refuse_terminal, say, source_options, summed, write)
 from profile_sampling._cli.screen import is_colored, showable, width_of
-from profile_sampling._data import allocations, idle, keys, select, shape
+from profile_sampling._data import (
+    allocations, growth, idle, keys, select, shape)
 from profile_sampling._data.on_clocks import on_clocks
 from profile_sampling._data.by_site import sites_of
 from profile_sampling._data.label_names import PID_LABEL
@@ -181,7 +182,8 @@ def _add_parts(group):
                        help='begin stacks at the first such frame')
     group.add_argument('--value', metavar='VALUE',
                        help='another kind of values: wall, cpu, samples; '
-                            'in_use, allocated and peak, of memory; '
+                            'in_use, allocated and peak, of memory, and '
+                            'grew, survived and churn; '
                             'task, the lives of asyncio tasks, and delay, '
                             'how long they waited for their loop; or their '
                             'name, such as cpu_ns')
@@ -424,7 +426,9 @@ def _is_of_memory(tables, options):
 
 def _memory_report(tables, path, format, options):
     sites = sites_of(tables, options.mine, options.all)
-    what = {'top': options.top, 'by': options.by, 'rss': options.rss}
+    what = {'top': options.top, 'by': options.by, 'rss': options.rss,
+            'derived': options.value if options.value in growth.DERIVED
+            else None}
     if format == 'text':
         is_shown = (options.output is None or
                     _files.descriptor(options.output) is not None)

@@ -10,7 +10,9 @@ whatever part of a profile.
 
 from itertools import compress
 
-from profile_sampling._data.values import NOBODY, RUNNING, value_type
+from profile_sampling import _cgroup
+from profile_sampling._data.schema import Key
+from profile_sampling._data.values import NOBODY, RUNNING, Value, value_type
 
 # Of these blocks are sampled, unless something else is asked for.
 DEFAULT_BYTES = 512 * 1024
@@ -20,8 +22,14 @@ MODE = 'alloc'
 PERIOD, PEAK_NS = 'alloc_bytes', 'alloc_peak_ns'
 # And of what the memory of the process consists, in bytes.
 _RESIDENT = 'memory_'
-IN_USE, ALLOCATED, PEAK = 'inuse', 'alloc', 'peak'
-AMOUNTS = ALLOCATED, IN_USE, PEAK
+# And of what it consisted before, and the limit of its container.
+_READINGS, LIMIT = 'memory_readings', 'memory_limit'
+IN_USE, ALLOCATED, PEAK, FREED = 'inuse', 'alloc', 'peak', 'freed'
+AMOUNTS = ALLOCATED, IN_USE, PEAK, FREED
+# Keys: when blocks were allocated, and freed, since the epoch, or 0; and how
+# long they lived, in decades: under 100 us, 1 ms, ... 100 s, and longer.
+BEGUN, ENDED, LIFETIME = 'allocated_ns', 'freed_ns', 'lifetime'
+MOMENTS = Key(BEGUN), Key(ENDED), Key(LIFETIME)
 # Bytes, squared: the unit of variances.
 _VARIANCE_UNIT = 256
 _VARIANCE = f'bytes^2/{_VARIANCE_UNIT}'
@@ -36,7 +44,19 @@ VALUES = tuple([its for amount in AMOUNTS for its in _TYPES[amount]])
 VARIANCES = frozenset([types[2] for types in _TYPES.values()])
 # Of the normal distribution, for 95 %.
 _Z = 1.96
-_KEY_COLUMNS = 3
+_KEY_COLUMNS, _OF_CORE = 6, 3 * 3
+
+
+class Reading(Value):
+    """What allocators and the kernel said at a moment, in bytes.
+
+    time_ns           since the epoch
+    allocated         of all allocators, since the first session
+    full_collections  a number
+    """
+
+    __slots__ = ('time_ns', 'allocated', 'full_collections', 'rss', 'files',
+                 'arenas', 'arenas_used', 'malloc_used', 'malloc_free')
 
 
 def space(amount):
@@ -48,6 +68,21 @@ def amount_of(type_):
     """Return which amount a type of values is of, if it is in bytes."""
     return next((amount for amount in AMOUNTS if type_ == space(amount)),
                 None)
+
+
+def has_moments(tables):
+    return MOMENTS[0] in tables.schema.keys
+
+
+def readings(tables):
+    """Return a list of Reading, oldest first; none of several processes."""
+    if len(tables.processes) > 1:
+        return []
+    try:
+        return [Reading(*map(int, item.split(',')))
+                for item in tables.meta.get(_READINGS, '').split(';') if item]
+    except (TypeError, ValueError):
+        return []       # whoever wrote the file is not us
 
 
 def has_memory(tables):
@@ -73,7 +108,23 @@ def resident(tables):
     return {name.removeprefix(_RESIDENT): int(text)
             for name, text in tables.meta.items()
             if name.startswith(_RESIDENT) and text.isascii()
-            and text.isdigit()}
+            and text.isdigit() and name != LIMIT}
+
+
+def limit_bytes(tables):
+    """Return how much the container may have, or None."""
+    text = tables.meta.get(LIMIT, '')
+    return int(text) if text.isascii() and text.isdigit() else None
+
+
+def united_meta(parts):
+    """Return what several profiles of one process say of its memory, in the
+    order of their time: what it had last, and all readings."""
+    return {name: text for _, meta in sorted(parts, key=lambda its: its[0])
+            for name, text in meta.items() if name.startswith(_RESIDENT)} | {
+        _READINGS: ';'.join(sorted(dict.fromkeys(
+            [item for _, meta in parts
+             for item in meta.get(_READINGS, '').split(';') if item])))}
 
 
 def margin_bytes(variance):
@@ -86,21 +137,29 @@ def add(raw, moved):
     allocations; *moved* are the numbers of rows of labels now."""
     from array import array
 
-    period, peak_ns, unit, data, resident = raw['allocations']
+    period, peak_ns, unit, data, resident, were = raw['allocations']
     if unit != _VARIANCE_UNIT:
         raise ValueError(f'unknown unit of variances: {unit}')
     view = memoryview(data).cast('q')
-    width = _KEY_COLUMNS + len(VALUES)
-    names = [key.name for key in raw['keys']]
+    width = _KEY_COLUMNS + _OF_CORE
+    names = [key.name for key in (*raw['keys'], *MOMENTS)]
     own = [array('q', column) for column in raw['columns']]
     n_own = len(own[0])
+    place = len(raw['keys'])
+    own[place:place] = [array('q', bytes(8 * n_own)) for _ in MOMENTS]
     numbers = {key: number for number, key in enumerate(zip(*own[:len(names)]))}
     memory = [array('q', bytes(8 * n_own)) for _ in VALUES]
     for at in range(0, len(view), width):
-        node, thread, labels, *values = view[at:at + width]
+        node, thread, labels, begun, ended, lifetime, *values = view[
+            at:at + width]
         if not any(values):
             continue
-        its = {'stack': node, 'thread': thread, 'labels': moved[labels],
+        values += [0] * 3
+        if ended:
+            # What the core has of these was freed.
+            values = values[3:] + values[:3]
+        its = {BEGUN: begun, ENDED: ended, LIFETIME: lifetime,
+               'stack': node, 'thread': thread, 'labels': moved[labels],
                'state': RUNNING}
         its['holder_thread'], its['holder'] = NOBODY
         key = tuple([its[name] for name in names])
@@ -123,8 +182,16 @@ def add(raw, moved):
         raw = raw | {'timeline': None}
     return raw | {
         'mode': own_kind(raw['mode']), 'value_types': [*types, *VALUES],
+        'keys': (*raw['keys'], *MOMENTS),
         'columns': own + memory,
         'meta': raw.get('meta', {}) | {
             PERIOD: str(period), PEAK_NS: str(peak_ns),
+            **_limit(), _READINGS: ';'.join([
+                ','.join(map(str, its)) for its in were]),
             **{f'{_RESIDENT}{name}': str(number)
                for name, number in resident.items()}}}
+
+
+def _limit():
+    limit = _cgroup.limit_bytes()
+    return {} if limit is None else {LIMIT: str(limit)}

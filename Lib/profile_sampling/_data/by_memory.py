@@ -4,11 +4,11 @@ This file owns those sums and which rows are large enough to have a name.  It
 must not know how they are shown.
 """
 
-from profile_sampling._data import keys
+from profile_sampling._data import growth, keys
 from profile_sampling._data.allocations import (
-    AMOUNTS, VALUES, amount_of, margin_bytes, period_bytes)
+    AMOUNTS, VALUES, amount_of, has_moments, margin_bytes, period_bytes)
 from profile_sampling._data.by_site import called, is_outside
-from profile_sampling._data.sums import sums_by
+from profile_sampling._data.sums import sums_by, sums_of
 
 # Below so many samples, or that share of all, a row has no name.
 _LEAST_SAMPLES, _LEAST_SHARE = 4, 0.005
@@ -19,7 +19,8 @@ class Row:
     """What belongs to one line or key; or to several that have no name.
 
     of         a SiteRow, or the text of a key; None: several, or all
-    amounts    {amount: (objects, bytes, margin in bytes)}
+    amounts    {amount: (objects, bytes, margin in bytes)}; where moments are
+               known, what grew, survived and churned is there, too
     n_rows     how many rows it is of
     """
 
@@ -29,10 +30,10 @@ class Row:
         self.of = of
         self.n_rows = n_rows
         self.amounts = {}
-        for place, amount in enumerate(AMOUNTS):
+        for place, amount in enumerate((*AMOUNTS, *growth.DERIVED)):
             objects, size, variance = sums[_VALUES * place:
-                                           _VALUES * (place + 1)]
-            self.amounts[amount] = objects, size, margin_bytes(variance)
+                                           _VALUES * (place + 1)] or (0,) * _VALUES
+            self.amounts[amount] = objects, size, margin_bytes(max(variance, 0))
 
     def bytes(self, amount):
         return self.amounts[amount][1]
@@ -51,27 +52,35 @@ class Memory:
 
     __slots__ = ('amount', 'rows', 'small', 'outside', 'whole', 'least_bytes')
 
-    def __init__(self, tables, ofs, numbers, top):
+    def __init__(self, tables, ofs, numbers, top, amount=None,
+                 since_ns=None):
         """*ofs* has what each number in *numbers*, one for each sample, is of;
-        *tables* are about an amount."""
-        self.amount = amount_of(tables.value_types[tables.own])
+        *tables* are about an amount, unless another is given.  What grew is
+        since a moment, by default the first quarter of the time."""
+        self.amount = amount or amount_of(tables.value_types[tables.own])
         types = tables.value_types
         columns = sums_by(tables, numbers, len(ofs))
-        sums = list(zip(*[columns[types.index(its)] for its in VALUES]))
-        self.whole = Row(None, list(map(sum, zip(*sums)))
-                         or [0] * len(VALUES), len(ofs))
+        by_value = [columns[types.index(its)] if its in types
+                    else [0] * len(ofs) for its in VALUES]
+        if has_moments(tables):
+            by_value += [sums_of(column, numbers, len(ofs)) for its
+                         in growth.columns(tables, since_ns).values()
+                         for column in its]
+        sums = list(zip(*by_value))
+        self.whole = Row(None, list(map(sum, zip(*sums))), len(ofs))
         self.least_bytes = max(
             _LEAST_SAMPLES * period_bytes(tables),
             round(_LEAST_SHARE * self.whole.bytes(self.amount)))
         found = sorted(
             [(Row(of, its), its) for of, its in zip(ofs, sums)
              if any(its)],
-            key=lambda item: (-item[0].bytes(self.amount), _name(item[0].of)))
+            key=lambda item: (-abs(item[0].bytes(self.amount)),
+                              _name(item[0].of)))
         self.outside = [row for row, _ in found if _is_outside(row.of)
                         and row.bytes(self.amount)]
         inside = [item for item in found if not _is_outside(item[0].of)]
         self.rows = [row for row, _ in inside
-                     if row.bytes(self.amount) >= self.least_bytes][:top]
+                     if abs(row.bytes(self.amount)) >= self.least_bytes][:top]
         rest = [its for row, its in inside[len(self.rows):]
                 if row.bytes(self.amount)]
         self.small = (Row(None, list(map(sum, zip(*rest))), len(rest))
@@ -88,7 +97,7 @@ def _name(of):
     return '' if of.function is None else of.function.name, of.line
 
 
-def by_line(tables, sites, top):
+def by_line(tables, sites, top, amount=None, since_ns=None):
     """Return the Memory of tables that *sites* are of, by line."""
     numbers = {}
     ofs = []
@@ -99,10 +108,11 @@ def by_line(tables, sites, top):
     for number, place in enumerate(sites.places.places):
         numbers[number] = by_place.get(place, -1)
     return Memory(tables, ofs,
-                  [numbers[number] for number in sites.places.of_samples], top)
+                  [numbers[number] for number in sites.places.of_samples], top,
+                  amount, since_ns)
 
 
-def by_key(tables, key, top):
+def by_key(tables, key, top, amount=None):
     """Return the same by thread, label or what else samples have."""
     keys.check(tables, key)
     values = keys.values(tables, key)
@@ -110,7 +120,7 @@ def by_key(tables, key, top):
     numbers = {}
     of_samples = [numbers.setdefault(texts[value], len(numbers))
                   for value in values]
-    return Memory(tables, list(numbers), of_samples, top)
+    return Memory(tables, list(numbers), of_samples, top, amount)
 
 
 def called_by(row):

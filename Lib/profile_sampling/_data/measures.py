@@ -12,6 +12,7 @@ _TITLES = {'wall': 'wall time', 'cpu': 'CPU time', 'samples': 'samples',
            'task': 'life of tasks', 'delay': 'delay of other tasks',
            'alloc_space': 'allocated', 'alloc_objects': 'objects allocated',
            'inuse_space': 'in use', 'inuse_objects': 'objects in use',
+           'freed_space': 'freed', 'freed_objects': 'objects freed',
            'peak_space': 'at the peak', 'peak_objects': 'objects at the peak'}
 
 

@@ -7,7 +7,8 @@ Those of different modes are not: what a sample was taken for differs.
 from array import array
 from itertools import repeat
 
-from profile_sampling._data import checks, content, counts, lives, timeline
+from profile_sampling._data import (
+    allocations, checks, content, counts, lives, timeline)
 from profile_sampling._data.label_names import PID_LABEL
 from profile_sampling._data.losses import add_counter
 from profile_sampling._data.numbering import frame_numbers, number_of
@@ -50,6 +51,7 @@ class Merger:
         self._spans = []
         self._stats = {}
         self._meta = None
+        self._processes, self._parts = set(), []
         self._are_recorded_here = True
         self._origins, self._has_mine = {}, False
         self._types = {}
@@ -89,6 +91,8 @@ class Merger:
                         for span in tables.covered]
         self._meta = (tables.meta if self._meta is None else
                       dict(self._meta.items() & tables.meta.items()))
+        self._processes |= tables.processes
+        self._parts.append((tables.start_time_ns, tables.meta))
         for name, value in tables.stats.items():
             add_counter(self._stats, name, value)
         self._are_recorded_here &= tables.is_recorded_here
@@ -204,6 +208,10 @@ class Merger:
         if self._mode is None:
             raise ValueError('there are no profiles to merge')
         start_time_ns, covered = _united(self._spans)
+        memory = (allocations.united_meta(self._parts)
+                  if len(self._processes) == 1
+                  and allocations.space(allocations.IN_USE) in self._types
+                  else {})
         rows = self._rows
         line = None
         if self._timelines:
@@ -219,7 +227,7 @@ class Merger:
             'stats': self._stats,
             # A sum is no process of a run.
             'meta': {name: text for name, text in self._meta.items()
-                     if name != RUN},
+                     if name != RUN} | memory,
             'is_recorded_here': self._are_recorded_here,
             'origins': self._origins, 'has_mine': self._has_mine,
             'keys': tuple(self._keys), 'value_types': tuple(self._types),

@@ -4,8 +4,9 @@ This file owns which parts there are, and how they follow from what allocators
 and the kernel say.  It must not know how they are shown.
 """
 
+from profile_sampling._data import growth
 from profile_sampling._data.allocations import (
-    IN_USE, VALUES, margin_bytes, resident)
+    IN_USE, VALUES, has_moments, margin_bytes, readings, resident)
 from profile_sampling._data.values import Value, value_named
 
 
@@ -66,3 +67,30 @@ def parts(tables):
     return [*result,
             Part('rest', rest, None, False, 'stacks, and what is left'),
             Part('RSS', its['rss'], None, False, 'measured')]
+
+
+def changes(tables):
+    """Return {name of a part: by how many bytes it grew from the first quarter
+    of the time to the end}; {} if that is not known.
+
+    What is in use by malloc or in arenas and is not Python's is the libraries'.
+    """
+    its = readings(tables)
+    if len(its) < 2 or not has_moments(tables):
+        return {}
+    steps = growth.steps(tables)
+    [levels] = growth.in_use(tables, [0] * len(tables), 1)
+    first = next((one for one in its
+                  if one.time_ns >= growth.quarter(tables)), its[-1])
+    last = its[-1]
+    in_use = levels[-1] - levels[steps.of(first.time_ns)]
+    found = {
+        'Python, in use': in_use,
+        'C libraries': (last.malloc_used + last.arenas_used
+                        - first.malloc_used - first.arenas_used - in_use),
+        'files': last.files - first.files,
+        'Python, free': (last.arenas - last.arenas_used
+                         - first.arenas + first.arenas_used),
+        'malloc, free': last.malloc_free - first.malloc_free}
+    rss = last.rss - first.rss
+    return found | {'rest': rss - sum(found.values()), 'RSS': rss}

@@ -6,13 +6,15 @@ def sums_by(tables, keys, n_keys):
 
     *keys* has the key of each sample, a number below *n_keys*.
     """
-    result = []
-    for column in tables.value_columns:
-        sums = [0] * n_keys
-        for key, value in zip(keys, column):
-            sums[key] += value
-        result.append(sums)
-    return result
+    return [sums_of(column, keys, n_keys) for column in tables.value_columns]
+
+
+def sums_of(column, keys, n_keys):
+    """Return the same of one column."""
+    sums = [0] * n_keys
+    for key, value in zip(keys, column):
+        sums[key] += value
+    return sums
 
 
 def added(one, other):

@@ -4,21 +4,26 @@ This file owns its sentences, columns and units.  It must not compute what a
 profile means, which is _data's.
 """
 
-from profile_sampling._data import by_memory, resident
+from profile_sampling._data import by_memory, growth, resident
 from profile_sampling._data.allocations import (
     ALLOCATED, AMOUNTS, IN_USE, PEAK, PEAK_NS, amount_of, has_memory,
-    period_bytes, resident as resident_of, space)
+    has_moments, limit_bytes, period_bytes, readings,
+    resident as resident_of, space)
+from profile_sampling._data.growth import CHURN, DERIVED, GREW, SURVIVED
 from profile_sampling._data.by_site import called_name
 from profile_sampling._data.values import NO_FRAMES, printable
 from profile_sampling._formats.sites import place_cells, place_columns
 from profile_sampling._formats.table import WIDTH, Column, Table, lines
-from profile_sampling._formats.words import counted, share, wrapped
+from profile_sampling._formats.words import clock, counted, share, wrapped
 
 # What --value takes, and what pprof files call it.
 NAMES = {'in_use': IN_USE, 'allocated': ALLOCATED, 'peak': PEAK}
-_HEADINGS = {IN_USE: 'in use', ALLOCATED: 'allocated', PEAK: 'at the peak'}
+# These follow from the moments of others.
+_OF = {GREW: IN_USE, SURVIVED: ALLOCATED, CHURN: ALLOCATED}
+_HEADINGS = {IN_USE: 'in use', ALLOCATED: 'allocated', PEAK: 'at the peak',
+             GREW: 'grew', SURVIVED: 'survived', CHURN: 'a second'}
 # Widths from which on a column is there; the others always are.
-_WITH_SURVIVED, _WITH_IN, _WITH_ALLOCATED = 80, 100, 100
+_WITH_SURVIVED, WITH_IN, _WITH_ALLOCATED = 80, 100, 100
 TOP = 15
 # 1 KB is 1,024 bytes.
 LESS = '\N{LESS-THAN OR EQUAL TO}'
@@ -33,6 +38,7 @@ _SAMPLES_WANTED = 100
 
 def kind_of(name):
     """Return the kind of values that --value names, or the name itself."""
+    name = {kind: word for word, kind in NAMES.items()}.get(_OF.get(name), name)
     return space(NAMES[name]).kind if name in NAMES else name
 
 
@@ -47,6 +53,8 @@ def figure(value, unit, gap=''):
     name, size = unit
     digits = _DIGITS.get(name, 1)
     least = 10 ** -digits
+    if value < 0:
+        return f'-{figure(-value, unit, gap)}'
     if 0 < value / size < least / 2:
         return f'<{least:.{digits}f}{gap}{name}'
     return f'{value / size:,.{digits}f}{gap}{name}'
@@ -83,22 +91,42 @@ def amount(row, which):
     return f'{number} \N{PLUS-MINUS SIGN} {its_margin} {name}'
 
 
-def table(memory, width, key=None):
+def signed(value, off, unit):
+    """Return a change, without its unit; '~' says that it may be chance."""
+    if not value and not off:
+        return '-'
+    text = figure(abs(value), unit).removesuffix(unit[0])
+    sign = '<' if text.startswith('<') else '+-'[value < 0]
+    return f'{sign}{text.removeprefix("<")}' + (' ~' if abs(value) < off
+                                                else '')
+
+
+def table(memory, width, key=None, *, seconds=0, has_grown=False):
     """Return the Table of a Memory, by line or by *key*."""
     which = memory.amount
-    unit = unit_of(memory.whole.bytes(which))
+    parts = seconds if which == CHURN and seconds else 1
+    unit = unit_of(abs(memory.whole.bytes(which)) / parts)
     columns = [
-        _text(_HEADINGS[which], lambda row: figure(row.bytes(which), unit)),
+        _text(_HEADINGS[which],
+              lambda row: figure(row.bytes(which) / parts, unit)),
         _text('\N{PLUS-MINUS SIGN}',
-              lambda row: margin(row.amounts[which][2], unit))]
-    if which != IN_USE:
+              lambda row: margin(row.amounts[which][2] / parts, unit))]
+    if which == GREW:
+        columns.append(_text('before', lambda row: figure(
+            row.bytes(IN_USE) - row.bytes(GREW),
+            unit_of(memory.whole.bytes(IN_USE)))))
+    if which not in (IN_USE, CHURN):
         columns.append(_amount('at the end', IN_USE, memory))
-    if which != PEAK and width >= _WITH_SURVIVED:
+    if which == IN_USE and has_grown:
+        columns.append(_text('grew', lambda row: signed(
+            *row.amounts[GREW][1:], unit)))
+    if which not in (PEAK, CHURN, SURVIVED) and width >= _WITH_SURVIVED:
         columns.append(_text('survived', lambda row: share(
-            row.bytes(IN_USE), row.bytes(ALLOCATED))))
+            max(row.bytes(SURVIVED if has_grown else IN_USE), 0),
+            row.bytes(ALLOCATED))))
     if which == IN_USE and width >= _WITH_ALLOCATED:
         columns.append(_amount('allocated', ALLOCATED, memory))
-    for name in AMOUNTS:
+    for name in (*AMOUNTS, *DERIVED):
         for number, what in enumerate(('objects', 'bytes', 'margin_bytes')):
             columns.append((
                 Column(f'{name}_{what}', '', 'count', 'data'),
@@ -109,7 +137,7 @@ def table(memory, width, key=None):
             (column, lambda row, number=number: _place(row, memory)[number])
             for number, column in enumerate(place_columns('line'))]
         columns.append((Column(
-            'in', 'in', 'name', 'both' if width >= _WITH_IN else 'data'),
+            'in', 'in', 'name', 'both' if width >= WITH_IN else 'data'),
             by_memory.called_by))
     else:
         columns.append((Column(key, key, 'text'),
@@ -119,7 +147,7 @@ def table(memory, width, key=None):
     return Table('memory' if key is None else f'memory_by_{key}', '',
                  [column for column, _ in columns],
                  [tuple([cell(row) for _, cell in columns]) for row in shown],
-                 value_type=space(which))
+                 value_type=space(_OF.get(which, which)))
 
 
 def _text(heading, cell):
@@ -156,33 +184,39 @@ def is_about(tables):
             and amount_of(tables.value_types[tables.own]) is not None)
 
 
-def tables_of(tables, sites, *, top=None, width=WIDTH, by=(), rss=False):
+def tables_of(tables, sites, *, top=None, width=WIDTH, by=(), rss=False,
+              derived=None):
     """Return (list of Memory, the Tables of these): by the lines of *sites*,
     or by keys; or what RSS consists of.
 
     Raise ValueError for what the profile does not have.
     """
     _check_processes(tables)
+    _check_moments(tables, derived)
     top = top or TOP
-    found = [by_memory.by_key(tables, key, top) for key in by] or [
-        by_memory.by_line(tables, sites, top)]
+    found = [by_memory.by_key(tables, key, top, derived) for key in by] or [
+        by_memory.by_line(tables, sites, top, derived)]
     if rss:
         return found, [rss_table(tables)]
-    return found, [table(its, width, key)
+    has_grown = _grown(tables, found[0].amount) is not None
+    return found, [table(its, width, key, seconds=tables.duration_ns / 1e9,
+                         has_grown=has_grown)
                    for its, key in zip(found, by or [None])]
 
 
 def render(tables, sites, *, top=None, width=WIDTH, color=False, name=None,
-           by=(), rss=False):
-    """Return the report as text."""
+           by=(), rss=False, derived=None):
+    """Return the report as text; *derived* is what of growth.DERIVED it is
+    about, if it is."""
     def wrap(parts, separator=', '):
         return wrapped(list(parts), width, separator)
     found, shown = tables_of(tables, sites, top=top, width=width, by=by,
-                             rss=rss)
+                             rss=rss, derived=derived)
     result = _head(tables, found[0], wrap, name)
     for its in shown:
         result += ['', *lines(its, width, color)]
-    result += ['', *_signs([] if rss else found, wrap)]
+    result += ['', *_signs([] if rss else found, wrap,
+                            None if rss else _grown(tables, found[0].amount))]
     return '\n'.join(result) + '\n'
 
 
@@ -195,14 +229,23 @@ def _head(tables, memory, wrap, name):
         f'Python {printable(tables.python_version)}',
         f'a sample per {round_figure(period)}'])
     result += wrap(_totals(tables, memory).split(' '), ' ')
-    if memory.rows:
-        result += wrap(_first(memory).split(' '), ' ')
+    grown = _grown(tables, memory.amount)
+    first = _growth(grown, memory, memory.amount == GREW) if grown else ''
+    if not first and memory.rows:
+        first = _first(memory)
+    if first:
+        result += wrap(first.split(' '), ' ')
     if tables.whole_cpu_ns is None:
         # Of a part nothing is counted.
         result += wrap(_exact(tables, memory).split(' '), ' ')
     quality = _quality(tables, memory, period)
     if quality:
         result += wrap(quality.split(' '), ' ')
+    findings = list(_findings(tables, memory, grown))
+    if findings:
+        result.append('')
+    for text in findings:
+        result += wrap(f'* {text}'.split(' '), ' ')
     return result
 
 
@@ -215,6 +258,18 @@ def _check_processes(tables):
             'moments and are not added: report each file on its own')
 
 
+def _check_moments(tables, derived):
+    """Raise ValueError for what takes moments, where there are none."""
+    if derived and not has_moments(tables):
+        raise ValueError(f'{derived} needs moments, which the profile does '
+                         'not have: it is of an earlier version, or of '
+                         'another tool')
+    if derived == GREW and len(tables.processes) > 1:
+        raise ValueError(
+            f'{len(tables.processes)} processes: nothing grew from the one to '
+            'the other; report each file on its own')
+
+
 def _at(tables):
     text = tables.meta.get(PEAK_NS, '')
     return f' (at {int(text) / 1e9:,.1f} s)' if text.isdigit() else ''
@@ -223,6 +278,16 @@ def _at(tables):
 def _totals(tables, memory):
     whole = memory.whole
     match memory.amount:
+        case 'churn':
+            size, all_ = whole.bytes(CHURN), whole.bytes(ALLOCATED)
+            size_a_second = round(size / max(tables.duration_ns / 1e9, 1e-9))
+            return (f'{figure(size_a_second, unit_of(size_a_second), " ")} a '
+                    'second were allocated and freed again within a second: '
+                    f'{share(size, all_)} of all that was allocated')
+        case 'survived':
+            return (f'{amount(whole, SURVIVED)} of '
+                    f'{amount(whole, ALLOCATED)} that were allocated are in '
+                    'use at the end')
         case 'peak':
             return (f'In use {amount(whole, PEAK)} at the peak{_at(tables)}; '
                     f'{amount(whole, IN_USE)} at the end')
@@ -231,9 +296,12 @@ def _totals(tables, memory):
                     f'{amount(whole, IN_USE)} of it is in use at the end')
     peak = whole.bytes(PEAK)
     rss = resident_of(tables).get('rss')
+    limit = limit_bytes(tables)
     return (f'In use {amount(whole, IN_USE)} at the end, '
             f'{figure(peak, unit_of(peak), " ")} at the peak{_at(tables)}'
-            + (f'; RSS {figure(rss, unit_of(rss), " ")}' if rss else ''))
+            + (f'; RSS {figure(rss, unit_of(rss), " ")}' if rss else '')
+            + (f' of {figure(limit, unit_of(limit), " ")}'
+               if rss and limit else ''))
 
 
 def _first(memory):
@@ -243,13 +311,122 @@ def _first(memory):
     text += f' of it, {amount(row, memory.amount)}, '
     if isinstance(row.of, str):
         return f'{text}has {printable(row.of)}'
-    function = row.of.function
-    name = NO_FRAMES if function is None else function.name
-    text += f'at {printable(name)}'
-    if row.of.line:
-        text += f':{row.of.line}'
+    text += f'at {where(row)}'
     callee = called_name(row.of)
     return f'{text} ({printable(callee)})' if callee else text
+
+
+def where(row):
+    if isinstance(row.of, str):
+        return printable(row.of)
+    function = row.of.function
+    name = printable(NO_FRAMES if function is None else function.name)
+    return f'{name}:{row.of.line}' if row.of.line else name
+
+
+# Samples of a line from which on it may be said that none was freed.
+_SAMPLES_OF_NONE = 30
+# Of the RSS, and bytes: what malloc keeps is spoken of from there on.
+_MUCH_FREE, _MUCH_FREE_BYTES = 0.15, 64 << 20
+# A limit is no prediction for longer than that many times the recording.
+_FAR = 24
+
+
+def _grown(tables, amount):
+    """Return the Growth that a report by *amount* has, or None: of a short
+    time, only if it is asked for."""
+    if amount not in (IN_USE, GREW):
+        return None
+    return growth.growth(
+        tables, least_ns=0 if amount == GREW else growth.SHORTEST_NS)
+
+
+def _growth(grown, memory, is_asked):
+    """Say how it grew, or nothing."""
+    if not grown.is_growth:
+        if not is_asked:
+            return ''
+        span = max(grown.lowest) - min(grown.lowest)
+        return ('It does not grow: the lowest in use of each eighth stays '
+                f'within {figure(span, unit_of(span), " ")}')
+    if grown.stopped_ns is not None:
+        if not is_asked and grown.bytes < 0.1 * memory.whole.bytes(IN_USE):
+            return ''
+        return (f'It grew by {figure(grown.bytes, unit_of(grown.bytes), " ")} '
+                f'until {clock(grown.stopped_ns)} and has not since')
+    hour = grown.an_hour
+    text = f'It grows by {figure(hour, unit_of(hour), " ")} an hour'
+    most = _most_grown(memory)
+    if most is not None:
+        text += (f', {share(min(most.bytes(GREW), grown.bytes), grown.bytes)} of it at '
+                 f'{where(most)}')
+    return f'{text}, and has not stopped'
+
+
+def _most_grown(memory):
+    rows = [row for row in memory.rows if row.bytes(GREW) > 0]
+    return max(rows, key=lambda row: row.bytes(GREW), default=None)
+
+
+def _findings(tables, memory, grown):
+    """Iterate over what is worth saying beside the table; three at most."""
+    most = _most_grown(memory) if grown else None
+    if grown and grown.is_growth and grown.stopped_ns is None:
+        text = (f'From {clock(grown.begin_ns)} to {clock(grown.end_ns)} it '
+                f'grew by {amount(memory.whole, GREW)}')
+        if most is not None:
+            text += _what_survived(tables, most)
+        yield text + _limit(tables, grown)
+    parts = {part.name: part for part in resident.parts(tables)}
+    if not parts:
+        return
+    rss, python = parts['RSS'].bytes, parts['Python, in use'].bytes
+    free, libraries = [parts[name].bytes if name in parts else 0
+                       for name in ('malloc, free', 'C libraries')]
+    if libraries > python:
+        yield ('No line of Python explains the rest: '
+               f'{share(libraries, rss)} of RSS is in use by C libraries'
+               + _libraries_grew(tables) + ': --rss')
+    if free >= max(_MUCH_FREE * rss, _MUCH_FREE_BYTES):
+        yield (f'{figure(free, unit_of(free), " ")} of RSS is free in C\'s '
+               'malloc: --rss')
+
+
+def _what_survived(tables, row):
+    samples = row.bytes(ALLOCATED) / max(period_bytes(tables), 1)
+    if samples < _SAMPLES_OF_NONE:
+        return ''
+    its = readings(tables)
+    collections = (its[-1].full_collections - its[0].full_collections
+                   if its else 0)
+    survived, allocated = row.bytes(SURVIVED), row.bytes(ALLOCATED)
+    text = (f'. Of what {where(row)} allocated '
+            + ('nothing was freed' if survived >= allocated else
+               f'{share(max(survived, 0), allocated)} is still in use'))
+    if collections:
+        text += f', while {counted(collections, "full collection")} ran'
+    return text
+
+
+def _limit(tables, grown):
+    its, limit = readings(tables), limit_bytes(tables)
+    if not its or not limit or 2 * grown.margin > grown.bytes:
+        return ''
+    left = limit - its[-1].rss
+    hours = left / grown.an_hour
+    if not 0 < hours < _FAR * (grown.end_ns - grown.begin_ns) / 3600e9:
+        return ''
+    return (f'. At this pace RSS reaches the limit of '
+            f'{figure(limit, unit_of(limit), " ")} in about '
+            + (f'{hours:.0f} hours' if hours >= 2
+               else f'{hours * 60:.0f} minutes'))
+
+
+def _libraries_grew(tables):
+    parts = resident.changes(tables)
+    grew = parts.get('C libraries', 0)
+    return (f'; that grew by {figure(grew, unit_of(grew), " ")}'
+            if grew >= _MUCH_FREE_BYTES else '')
 
 
 def _exact(tables, memory):
@@ -300,14 +477,16 @@ def rss_table(tables):
         raise ValueError('RSS is not known: it is of one process, on Linux')
     whole = parts[-1]
     unit = unit_of(whole.bytes)
+    grown = resident.changes(tables)
     rows = [((LESS if part.is_most else '') + figure(part.bytes, unit),
              share(part.bytes, whole.bytes),
              '' if part.margin is None else margin(part.margin, unit),
-             part.name, part.known_by, part.bytes, part.margin)
+             _change(grown.get(part.name), unit), part.name, part.known_by, part.bytes, part.margin)
             for part in parts]
     columns = [Column('', 'of RSS', 'word', 'text'),
                Column('', 'share', 'word', 'text'),
                Column('', '\N{PLUS-MINUS SIGN}', 'word', 'text'),
+               Column('', 'grew', 'word', 'text' if grown else 'data'),
                Column('part', 'part', 'text'),
                Column('known_by', 'known by', 'text'),
                Column('bytes', '', 'count', 'data'),
@@ -315,15 +494,29 @@ def rss_table(tables):
     return Table('rss', '', columns, rows, value_type=space(IN_USE))
 
 
-def _signs(found, wrap):
+def _change(size, unit):
+    if not size:
+        return ''
+    return '+-'[size < 0] + figure(abs(size), unit).lstrip('<')
+
+
+def _signs(found, wrap, has_grown):
     """Return lines that say what signs mean, and what else there is."""
     texts = ['\N{PLUS-MINUS SIGN}: 95 %']
-    if found and found[0].amount != PEAK:
+    if has_grown:
+        texts.append(f'grew: since {clock(has_grown.begin_ns)}; ~: less than '
+                     'its \N{PLUS-MINUS SIGN}')
+    if found and found[0].amount not in (PEAK, CHURN):
         texts.append('survived: of all that was allocated there')
     if any([row.amounts[memory.amount][2] == 0 for memory in found
             for row in memory.rows]):
         texts.append('exact: each of these blocks is so large that it was '
                      'sampled for certain')
     return [*wrap(' '.join([f'{text}.' for text in texts]).split(' '), ' '),
-            *wrap('Also: --value in_use | allocated | peak, --by type | '
-                  'thread | route, --rss, --tree, --html'.split(' '), ' ')]
+            *wrap(_also(has_grown).split(' '), ' ')]
+
+
+def _also(has_grown):
+    more = ' | grew | survived | churn' if has_grown else ''
+    return (f'Also: --value in_use | allocated | peak{more}, --by type | '
+            'thread | route, --rss, --tree, --html')

@@ -40,12 +40,15 @@ struct _sampling_block {
     uintptr_t address;
     size_t size_bytes;
     unsigned int kind;          // _PySampling_BlockKind
+    unsigned int domain;        // of a large block, of the library whose it is
     int has_types;              // it has ended, before it was drained
     uint32_t next;              // in the chain of its bucket, or of free ones
     uint32_t capture;           // its stack is still to be named there; or
                                 // _PySampling_NO_CAPTURE
     struct _sampling_alloc_key key;     // then
     uint64_t number;            // of the samples; 0: not drained yet
+    uint64_t begun_ns;          // of the wall clock
+    uint64_t ended_ns;          // if its end is in the log
     PyTypeObject *types[_PySampling_TYPE_CANDIDATES];   // maybe
 };
 
@@ -69,18 +72,39 @@ struct _sampling_alloc_capture {
     struct _sampling_alloc_key key;
 };
 
-/* Buckets of the filter: 2,000 sampled blocks, of a heap of 1 GiB by the
-   default, leave 15 of 16 other blocks without a look-up. */
-#define _PySampling_FILTER_BUCKETS 32768
+/* Buckets of the filter: 250 large blocks that are sampled leave 15 of 16 others
+   without a look-up.  A filter eight times as large took 2 % more of a program
+   that frees many large blocks: it takes the place of its data in the cache. */
+#define _PySampling_FILTER_BUCKETS 4096
+
+/* What was read together at a moment. */
+struct _sampling_resident {
+    uint64_t wall_ns;
+    uint64_t allocated_bytes;   // of all allocators since the first session
+    uint64_t full_collections;  // of the interpreter
+    uint64_t rss_bytes;         // 0: not known
+    uint64_t peak_rss_bytes;
+    uint64_t file_bytes;        // of it: programs, libraries, mmap, shared
+    uint64_t arenas_bytes;      // of pymalloc
+    uint64_t arenas_used_bytes; // by blocks in them
+    uint64_t malloc_used_bytes; // of C's malloc, whoever asked
+    uint64_t malloc_free_bytes; // kept by it
+    int has_malloc;
+};
+
+#define _PySampling_MAX_READINGS 128
 
 /* Made by the first session that samples allocations, and kept: functions of
    ours may be called as long as the process lives. */
 struct _sampling_alloc {
     // Read without the lock.
     int active;
-    int64_t large_budget;       // of all blocks that are not small; atomic
-    uint64_t large_drawn;       // atomic; the budget less than that was used
+    int64_t no_gil_budget;      // of blocks of threads without one; atomic
+    uint64_t no_gil_drawn;      // atomic; the budget less than that was used
     uint8_t filter[_PySampling_FILTER_BUCKETS];     // large blocks; relaxed
+    void *last_large;           // of any thread; relaxed
+    unsigned int raw_domain;    // + 1: that of a library which allocates what
+                                // it reports through Python; relaxed
     PyMemAllocatorEx inner[3];  // by PyMemAllocatorDomain: what ours call
     // The lock of all else, a leaf: nothing is locked, and no hook called,
     // with it.
@@ -107,6 +131,12 @@ struct _sampling_alloc {
     _PySampling_Frame *frames;
     uint32_t num_frames;
     uint32_t cap_frames;
+    // By who has the GIL of the main interpreter; no lock.  When they are full,
+    // every other one goes.
+    struct _sampling_resident readings[_PySampling_MAX_READINGS];
+    uint32_t num_readings;
+    uint64_t reading_every_ns;
+    uint64_t next_reading_ns;
     int wrapped;                // bits of domains: ours are in the vector, or
                                 // below what another tool has put there
 };
@@ -114,8 +144,8 @@ struct _sampling_alloc {
 // Called with nothing but the lock of the block's own allocator: takes
 // alloc->mutex only, and allocates with malloc().  `interp` has its GIL.
 // Returns whether the block is sampled.
-extern int _PySampling_AllocSmall(PyInterpreterState *interp, void *block,
-                                  size_t size_bytes);
+extern int _PySampling_AllocGil(PyInterpreterState *interp, unsigned int kind,
+                                void *block, size_t size_bytes);
 // A sampled block ends, if it is one.  Returns whether it was.
 extern int _PySampling_AllocEnd(unsigned int kind, void *block);
 // The same of a block that may go on: it is out of the table, and comes back,
@@ -128,10 +158,12 @@ extern _PySampling_TakenBlock _PySampling_AllocTake(unsigned int kind,
                                                     void *block);
 extern void _PySampling_AllocPutBack(_PySampling_TakenBlock taken);
 extern void _PySampling_AllocEndTaken(_PySampling_TakenBlock taken);
+// A library has reported a block that it has from Python.
+extern void _PySampling_AllocOwned(unsigned int domain, void *block);
 // Is there one?
 extern int _PySampling_AllocHas(unsigned int kind, void *block);
-// A block that is not small; any thread, with or without a GIL.
-extern void _PySampling_AllocLarge(unsigned int kind, void *block,
+// A block of a thread without a GIL.
+extern void _PySampling_AllocNoGil(unsigned int kind, void *block,
                                    size_t size_bytes);
 
 static inline uint32_t
@@ -195,16 +227,9 @@ extern void _PySampling_AllocDrain(PyThreadState *tstate,
                                    _PySampling_Thread *thread);
 
 // alloc/resident.c.  With the GIL, whose interpreter's arenas are counted.
-struct _sampling_resident {
-    uint64_t rss_bytes;         // 0: not known
-    uint64_t peak_rss_bytes;
-    uint64_t file_bytes;        // of it: programs, libraries, mmap, shared
-    uint64_t arenas_bytes;      // of pymalloc
-    uint64_t arenas_used_bytes; // by blocks in them
-    uint64_t malloc_used_bytes; // of C's malloc, whoever asked
-    uint64_t malloc_free_bytes; // kept by it
-    int has_malloc;
-};
 extern void _PySampling_ReadResident(struct _sampling_resident *resident);
+// It is read and kept if the last reading is long ago, in the main interpreter.
+extern void _PySampling_KeepResident(struct _sampling_alloc *alloc,
+                                     PyInterpreterState *interp);
 
 #endif  // !Py_SAMPLING_ALLOC_H

@@ -75,8 +75,7 @@ is_large(const struct _sampling_block *block)
 
 static void
 begin_block(struct _sampling_alloc *alloc, struct _sampling_block *block,
-            struct _sampling_tables *tables, PyInterpreterState *interp,
-            uint64_t now_ns)
+            struct _sampling_tables *tables, PyInterpreterState *interp)
 {
     block->key = alloc->captures[block->capture].key;
     block->key.labels = _PySampling_AllocLabels(tables, interp, block,
@@ -90,7 +89,8 @@ begin_block(struct _sampling_alloc *alloc, struct _sampling_block *block,
     {
         if (sink->allocations.period_bytes != 0
             && !_PySampling_AllocTableAdd(&sink->allocations, &block->key,
-                                          &amount, is_large(block), now_ns))
+                                          &amount, is_large(block),
+                                          block->begun_ns))
         {
             _PySampling_COUNT(lost_allocations, 1);
         }
@@ -110,7 +110,8 @@ end_block(struct _sampling_alloc *alloc, uint32_t b)
             && sink->allocations.since < block->number)
         {
             _PySampling_AllocTableRemove(&sink->allocations, &block->key,
-                                         &amount, is_large(block));
+                                         &amount, is_large(block),
+                                         block->begun_ns, block->ended_ns);
         }
     }
     block->next = alloc->free_block;
@@ -123,7 +124,6 @@ static void
 replay_log(struct _sampling_alloc *alloc, struct _sampling_tables *tables,
            PyInterpreterState *interp)
 {
-    uint64_t now_ns = _PySampling_WallNow();
     uint32_t done = 0;
     for (; done < alloc->num_log; done++) {
         uint32_t b = alloc->log[done] >> 1;
@@ -132,7 +132,7 @@ replay_log(struct _sampling_alloc *alloc, struct _sampling_tables *tables,
             end_block(alloc, b);
         }
         else if (alloc->captures[block->capture].is_named) {
-            begin_block(alloc, block, tables, interp, now_ns);
+            begin_block(alloc, block, tables, interp);
         }
         else {
             break;
@@ -155,6 +155,7 @@ _PySampling_AllocDrain(PyThreadState *tstate, _PySampling_Thread *thread)
         return;
     }
     _PySampling_AllocCheck(alloc);
+    _PySampling_KeepResident(alloc, tstate->interp);
     struct _sampling_tables *tables = _PySampling_OpenTables(thread);
     if (tables == NULL) {
         return;

@@ -27,19 +27,34 @@ nested(void)
     return tstate != NULL ? &tstate->interp->sampling.alloc_nested : NULL;
 }
 
-static inline int
-is_nested(void)
-{
-    int *its = nested();
-    return its != NULL && *its != 0;
-}
-
 static inline void
 nest(int change)
 {
     int *its = nested();
     if (its != NULL) {
         *its += change;
+    }
+}
+
+/* With a GIL all blocks of an interpreter have one budget; without, those of
+   all threads have another, which is atomic. */
+static inline void
+count_block(unsigned int kind, void *block, size_t size)
+{
+    if (kind == _PySampling_LARGE_BLOCK) {
+        _Py_atomic_store_ptr_relaxed(&STATE->alloc->last_large, block);
+    }
+    PyThreadState *tstate = _PyThreadState_GET();
+    if (tstate == NULL) {
+        _PySampling_AllocNoGil(kind, block, size);
+        return;
+    }
+    struct _sampling_interpreter_state *s = &tstate->interp->sampling;
+    if (s->alloc_nested == 0) {
+        s->alloc_budget -= (int64_t)size;
+        if (s->alloc_budget < 0) {
+            (void)_PySampling_AllocGil(tstate->interp, kind, block, size);
+        }
     }
 }
 
@@ -67,9 +82,7 @@ reallocate(int domain, void *ctx, void *block, size_t size)
         return NULL;
     }
     _PySampling_AllocEndTaken(taken);
-    if (!is_nested()) {
-        _PySampling_AllocLarge(_PySampling_LARGE_BLOCK, moved, size);
-    }
+    count_block(_PySampling_LARGE_BLOCK, moved, size);
     return moved;
 }
 
@@ -84,8 +97,8 @@ reallocate(int domain, void *ctx, void *block, size_t size)
         if (NESTS(DOMAIN)) { \
             nest(-1); \
         } \
-        if (block != NULL && !is_nested()) { \
-            _PySampling_AllocLarge(_PySampling_LARGE_BLOCK, block, size); \
+        if (block != NULL) { \
+            count_block(_PySampling_LARGE_BLOCK, block, size); \
         } \
         return block; \
     } \
@@ -100,9 +113,8 @@ reallocate(int domain, void *ctx, void *block, size_t size)
         if (NESTS(DOMAIN)) { \
             nest(-1); \
         } \
-        if (block != NULL && !is_nested()) { \
-            _PySampling_AllocLarge(_PySampling_LARGE_BLOCK, block, \
-                                   num * size); \
+        if (block != NULL) { \
+            count_block(_PySampling_LARGE_BLOCK, block, num * size); \
         } \
         return block; \
     } \
@@ -119,6 +131,10 @@ reallocate(int domain, void *ctx, void *block, size_t size)
         struct _sampling_alloc *alloc = STATE->alloc; \
         if (_PySampling_AllocMayHave(alloc, block)) { \
             (void)_PySampling_AllocEnd(_PySampling_LARGE_BLOCK, block); \
+        } \
+        if (_Py_atomic_load_ptr_relaxed(&alloc->last_large) == block) { \
+            /* Another may get the address, without us. */ \
+            _Py_atomic_store_ptr_relaxed(&alloc->last_large, NULL); \
         } \
         alloc->inner[DOMAIN].free(ctx, block); \
     }
@@ -139,15 +155,34 @@ void
     }
 }
 
+/* What a library reports is malloc()ed by itself, as by NumPy 1, or it is from
+   PyMem_RawMalloc(), as by NumPy 2.5: then it was just asked for, and is counted
+   there. */
+static int
+is_from_python(struct _sampling_alloc *alloc, unsigned int domain,
+               uintptr_t block)
+{
+    if (_Py_atomic_load_ptr_relaxed(&alloc->last_large) == (void *)block) {
+        _Py_atomic_store_uint_relaxed(&alloc->raw_domain, domain + 1);
+    }
+    return _Py_atomic_load_uint_relaxed(&alloc->raw_domain) == domain + 1;
+}
+
 /* One that has moved, or is used again, is reported without an end. */
 void
 (_PySampling_BlockTracked)(unsigned int domain, uintptr_t block,
                            size_t size_bytes)
 {
+    if (block != 0 && is_from_python(STATE->alloc, domain, block)) {
+        if (_PySampling_AllocMayHave(STATE->alloc, (void *)block)) {
+            _PySampling_AllocOwned(domain, (void *)block);
+        }
+        return;
+    }
     (_PySampling_BlockUntracked)(domain, block);
     if (block != 0 && STATE->alloc->active) {
-        _PySampling_AllocLarge(_PySampling_FOREIGN_BLOCK + domain,
-                               (void *)block, size_bytes);
+        count_block(_PySampling_FOREIGN_BLOCK + domain, (void *)block,
+                    size_bytes);
     }
 }
 

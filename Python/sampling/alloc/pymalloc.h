@@ -37,16 +37,24 @@ clean_sampled_bit(poolp pool, unsigned int bit)
 static Py_NO_INLINE void
 sample_small(PyInterpreterState *interp, void *p, size_t nbytes)
 {
-    if (_PySampling_AllocSmall(interp, p, nbytes)) {
+    if (_PySampling_AllocGil(interp, _PySampling_SMALL_BLOCK, p, nbytes)) {
         POOL_ADDR(p)->ref.sampled |= UINT32_C(1) << sampled_bit(p);
     }
+}
+
+/* Takes the size of a small block from the budget.  Returns 0 if it has found
+   less: the block is to be shown to sample_small(). */
+static inline int
+take_small(PyInterpreterState *interp, size_t nbytes)
+{
+    interp->sampling.alloc_budget -= (int64_t)nbytes;
+    return LIKELY(interp->sampling.alloc_budget >= 0);
 }
 
 static inline void
 count_small(PyInterpreterState *interp, void *p, size_t nbytes)
 {
-    interp->sampling.alloc_budget -= (int64_t)nbytes;
-    if (UNLIKELY(interp->sampling.alloc_budget < 0)) {
+    if (!take_small(interp, nbytes)) {
         sample_small(interp, p, nbytes);
     }
 }
@@ -65,21 +73,47 @@ end_small(poolp pool, void *p)
     clean_sampled_bit(pool, sampled_bit(p));
 }
 
+/* It is counted as a large one, and is no small one. */
+static void *
+malloc_raw(PyInterpreterState *interp, size_t nbytes, size_t taken)
+{
+    interp->sampling.alloc_budget += (int64_t)taken;
+    void *ptr = PyMem_RawMalloc(nbytes);
+    if (ptr != NULL) {
+        OMState *state = interp->obmalloc;
+        raw_allocated_blocks++;
+    }
+    return ptr;
+}
+
+static Py_NO_INLINE void *
+malloc_sample(PyInterpreterState *interp, size_t nbytes)
+{
+    void *ptr = pymalloc_alloc(interp->obmalloc, NULL, nbytes);
+    if (ptr == NULL) {
+        return malloc_raw(interp, nbytes, nbytes);
+    }
+    sample_small(interp, ptr, nbytes);
+    return ptr;
+}
+
+/* What is rare is in functions of its own, which are called last: so this one
+   saves no more registers than the one whose place it takes. */
 static void *
 sampled_malloc(void *ctx, size_t nbytes)
 {
     PyInterpreterState *interp = _PyInterpreterState_GET();
-    OMState *state = interp->obmalloc;
-    void *ptr = pymalloc_alloc(state, ctx, nbytes);
+    if (UNLIKELY(nbytes - 1 >= SMALL_REQUEST_THRESHOLD)) {
+        return malloc_raw(interp, nbytes, 0);
+    }
+    if (!take_small(interp, nbytes)) {
+        return malloc_sample(interp, nbytes);
+    }
+    void *ptr = pymalloc_alloc(interp->obmalloc, ctx, nbytes);
     if (LIKELY(ptr != NULL)) {
-        count_small(interp, ptr, nbytes);
         return ptr;
     }
-    ptr = PyMem_RawMalloc(nbytes);
-    if (ptr != NULL) {
-        raw_allocated_blocks++;
-    }
-    return ptr;
+    return malloc_raw(_PyInterpreterState_GET(), nbytes, nbytes);
 }
 
 static void *
@@ -101,6 +135,35 @@ sampled_calloc(void *ctx, size_t nelem, size_t elsize)
     return ptr;
 }
 
+static inline void
+free_small(OMState *state, poolp pool, void *p)
+{
+    pymem_block *lastfree = pool->freeblock;
+    *(pymem_block **)p = lastfree;
+    pool->freeblock = (pymem_block *)p;
+    pool->ref.count--;
+    if (UNLIKELY(lastfree == NULL)) {
+        insert_to_usedpool(state, pool);
+    }
+    else if (UNLIKELY(pool->ref.count == 0)) {
+        insert_to_freepool(state, pool);
+    }
+}
+
+static Py_NO_INLINE void
+free_sampled(OMState *state, poolp pool, void *p)
+{
+    end_small(pool, p);
+    free_small(state, pool, p);
+}
+
+static Py_NO_INLINE void
+free_raw(OMState *state, void *p)
+{
+    PyMem_RawFree(p);
+    raw_allocated_blocks--;
+}
+
 /* pymalloc_free() with one question more. */
 static void
 sampled_free(void *ctx, void *p)
@@ -111,22 +174,13 @@ sampled_free(void *ctx, void *p)
     OMState *state = get_state();
     poolp pool = POOL_ADDR(p);
     if (UNLIKELY(!address_in_range(state, p, pool))) {
-        PyMem_RawFree(p);
-        raw_allocated_blocks--;
-        return;
+        free_raw(state, p);
     }
-    if (may_be_sampled(pool, p)) {
-        end_small(pool, p);
+    else if (may_be_sampled(pool, p)) {
+        free_sampled(state, pool, p);
     }
-    pymem_block *lastfree = pool->freeblock;
-    *(pymem_block **)p = lastfree;
-    pool->freeblock = (pymem_block *)p;
-    pool->ref.count--;
-    if (UNLIKELY(lastfree == NULL)) {
-        insert_to_usedpool(state, pool);
-    }
-    else if (UNLIKELY(pool->ref.count == 0)) {
-        insert_to_freepool(state, pool);
+    else {
+        free_small(state, pool, p);
     }
 }
 

@@ -92,10 +92,39 @@ read_malloc(struct _sampling_resident *resident)
 #endif
 }
 
+/* Readings take a thousandth of the time at most: pools of a large heap are
+   read one by one, and malloc goes through its free blocks. */
+#define READING_SHARE 1000
+
+void
+_PySampling_KeepResident(struct _sampling_alloc *alloc,
+                         PyInterpreterState *interp)
+{
+    uint64_t now_ns = _PySampling_WallNow();
+    if (now_ns < alloc->next_reading_ns || !_Py_IsMainInterpreter(interp)) {
+        return;
+    }
+    if (alloc->num_readings == _PySampling_MAX_READINGS) {
+        alloc->num_readings /= 2;
+        for (uint32_t i = 0; i < alloc->num_readings; i++) {
+            alloc->readings[i] = alloc->readings[2 * i + 1];
+        }
+        alloc->reading_every_ns *= 2;
+    }
+    _PySampling_ReadResident(&alloc->readings[alloc->num_readings++]);
+    uint64_t took_ns = _PySampling_WallNow() - now_ns;
+    alloc->next_reading_ns = now_ns + Py_MAX(alloc->reading_every_ns,
+                                             READING_SHARE * took_ns);
+}
+
 void
 _PySampling_ReadResident(struct _sampling_resident *resident)
 {
     memset(resident, 0, sizeof(*resident));
+    resident->wall_ns = _PySampling_WallNow();
+    resident->allocated_bytes = _PySampling_AllocTotalBytes();
+    resident->full_collections = (uint64_t)_PyInterpreterState_GET()
+        ->gc.generation_stats[NUM_GENERATIONS - 1].collections;
     read_status(resident);
     read_arenas(resident);
     read_malloc(resident);

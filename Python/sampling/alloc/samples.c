@@ -29,7 +29,7 @@
    left where a GIL is not its own. */
 #define IDLE_BYTES ((int64_t)1 << 20)
 
-/* Sampled blocks that are alive, or whose end waits: 56 bytes each. */
+/* Sampled blocks that are alive, or whose end waits: 128 bytes each. */
 #define MAX_BLOCKS ((uint32_t)1 << 22)
 /* What waits for a thread that drains: a C call may allocate for long. */
 #define MAX_LOG ((uint32_t)1 << 22)
@@ -87,13 +87,13 @@ draw(struct _sampling_alloc *alloc)
 }
 
 static int64_t
-draw_large(struct _sampling_alloc *alloc)
+draw_no_gil(struct _sampling_alloc *alloc)
 {
     return alloc->active ? draw(alloc) : IDLE_BYTES;
 }
 
 static void
-refill_small(struct _sampling_interpreter_state *s, int64_t bytes)
+refill_gil(struct _sampling_interpreter_state *s, int64_t bytes)
 {
     s->alloc_drawn += (uint64_t)(bytes - s->alloc_budget);
     s->alloc_budget = bytes;
@@ -101,22 +101,22 @@ refill_small(struct _sampling_interpreter_state *s, int64_t bytes)
 
 /* The block has found less than its size. */
 static int
-is_hit_small(struct _sampling_alloc *alloc,
+is_hit_gil(struct _sampling_alloc *alloc,
              struct _sampling_interpreter_state *s, size_t size_bytes)
 {
     if (!alloc->active) {
-        refill_small(s, IDLE_BYTES);
+        refill_gil(s, IDLE_BYTES);
         return 0;
     }
     if (s->alloc_session != alloc->session) {
         // What was left was drawn in another session.
         s->alloc_session = alloc->session;
-        refill_small(s, draw(alloc) - (int64_t)size_bytes);
+        refill_gil(s, draw(alloc) - (int64_t)size_bytes);
         if (s->alloc_budget >= 0) {
             return 0;
         }
     }
-    refill_small(s, draw(alloc));
+    refill_gil(s, draw(alloc));
     return 1;
 }
 
@@ -124,17 +124,17 @@ is_hit_small(struct _sampling_alloc *alloc,
    refills it.  Who comes in between is sampled by a draw of its own, and gives
    back what it took. */
 static int
-is_hit_large(struct _sampling_alloc *alloc, int64_t before, size_t size_bytes)
+is_hit_no_gil(struct _sampling_alloc *alloc, int64_t before, size_t size_bytes)
 {
-    int64_t drawn = draw_large(alloc);
+    int64_t drawn = draw_no_gil(alloc);
     int is_hit = 1;
     int64_t more = drawn + (int64_t)size_bytes - before;
     if (before < 0) {
         is_hit = drawn < (int64_t)size_bytes;
         more = (int64_t)size_bytes;
     }
-    (void)_Py_atomic_add_int64(&alloc->large_budget, more);
-    (void)_Py_atomic_add_uint64(&alloc->large_drawn, (uint64_t)more);
+    (void)_Py_atomic_add_int64(&alloc->no_gil_budget, more);
+    (void)_Py_atomic_add_uint64(&alloc->no_gil_drawn, (uint64_t)more);
     return is_hit && alloc->active;
 }
 
@@ -146,8 +146,8 @@ _PySampling_AllocTotalBytes(void)
     if (alloc == NULL) {
         return 0;
     }
-    uint64_t bytes = _Py_atomic_load_uint64_relaxed(&alloc->large_drawn)
-        - (uint64_t)_Py_atomic_load_int64_relaxed(&alloc->large_budget);
+    uint64_t bytes = _Py_atomic_load_uint64_relaxed(&alloc->no_gil_drawn)
+        - (uint64_t)_Py_atomic_load_int64_relaxed(&alloc->no_gil_budget);
     HEAD_LOCK(&_PyRuntime);
     for (PyInterpreterState *interp = PyInterpreterState_Head();
          interp != NULL; interp = PyInterpreterState_Next(interp))
@@ -259,6 +259,7 @@ log_end(struct _sampling_alloc *alloc, uint32_t b)
 {
     // There is space for the end of each block that has begun.
     alloc->log[alloc->num_log++] = b << 1 | 1;
+    alloc->blocks[b].ended_ns = _PySampling_WallNow();
     alloc->num_live--;
 }
 
@@ -455,22 +456,23 @@ sample(struct _sampling_alloc *alloc, unsigned int kind, void *address,
         .size_bytes = size_bytes,
         .kind = kind,
         .capture = its_capture,
+        .begun_ns = _PySampling_WallNow(),
     };
     link_block(alloc, (uint32_t)(block - alloc->blocks));
     _PySampling_COUNT(allocations, 1);
 }
 
 int
-_PySampling_AllocSmall(PyInterpreterState *interp, void *block,
-                       size_t size_bytes)
+_PySampling_AllocGil(PyInterpreterState *interp, unsigned int kind,
+                     void *block, size_t size_bytes)
 {
     struct _sampling_alloc *alloc = STATE->alloc;
     int saved_errno = errno;
     lock(alloc);
-    int is_hit = is_hit_small(alloc, &interp->sampling, size_bytes)
+    int is_hit = is_hit_gil(alloc, &interp->sampling, size_bytes)
         && !is_excluded();
     if (is_hit) {
-        sample(alloc, _PySampling_SMALL_BLOCK, block, size_bytes);
+        sample(alloc, kind, block, size_bytes);
     }
     unlock(alloc);
     errno = saved_errno;
@@ -478,21 +480,34 @@ _PySampling_AllocSmall(PyInterpreterState *interp, void *block,
 }
 
 void
-_PySampling_AllocLarge(unsigned int kind, void *block, size_t size_bytes)
+_PySampling_AllocNoGil(unsigned int kind, void *block, size_t size_bytes)
 {
     struct _sampling_alloc *alloc = STATE->alloc;
-    int64_t before = _Py_atomic_add_int64(&alloc->large_budget,
+    int64_t before = _Py_atomic_add_int64(&alloc->no_gil_budget,
                                           -(int64_t)size_bytes);
     if (before >= (int64_t)size_bytes) {
         return;
     }
     int saved_errno = errno;
     lock(alloc);
-    if (is_hit_large(alloc, before, size_bytes) && !is_excluded()) {
+    if (is_hit_no_gil(alloc, before, size_bytes) && !is_excluded()) {
         sample(alloc, kind, block, size_bytes);
     }
     unlock(alloc);
     errno = saved_errno;
+}
+
+void
+_PySampling_AllocOwned(unsigned int domain, void *address)
+{
+    struct _sampling_alloc *alloc = STATE->alloc;
+    lock(alloc);
+    uint32_t *at = find_block(alloc, _PySampling_LARGE_BLOCK,
+                              (uintptr_t)address);
+    if (at != NULL) {
+        alloc->blocks[*at].domain = domain;
+    }
+    unlock(alloc);
 }
 
 int
@@ -613,13 +628,16 @@ _PySampling_AllocBegin(struct _sampling_alloc *alloc, uint64_t period_bytes)
     _PySampling_AllocForgetBlocks(alloc);
     alloc->period_bytes = period_bytes;
     alloc->serial = STATE->tables->serial;
+    alloc->num_readings = 0;
+    alloc->reading_every_ns = _PySampling_FIRST_INTERVAL_NS;
+    alloc->next_reading_ns = 0;
     alloc->random = _PySampling_MonotonicNow() * 2 + 1;
     alloc->active = 1;
     // All budgets are drawn anew, that of each interpreter with its GIL.
     int64_t more = draw(alloc)
-        - _Py_atomic_load_int64_relaxed(&alloc->large_budget);
-    (void)_Py_atomic_add_int64(&alloc->large_budget, more);
-    (void)_Py_atomic_add_uint64(&alloc->large_drawn, (uint64_t)more);
+        - _Py_atomic_load_int64_relaxed(&alloc->no_gil_budget);
+    (void)_Py_atomic_add_int64(&alloc->no_gil_budget, more);
+    (void)_Py_atomic_add_uint64(&alloc->no_gil_drawn, (uint64_t)more);
     unlock(alloc);
     HEAD_LOCK(&_PyRuntime);
     for (PyInterpreterState *interp = PyInterpreterState_Head();
@@ -628,7 +646,7 @@ _PySampling_AllocBegin(struct _sampling_alloc *alloc, uint64_t period_bytes)
         struct _sampling_interpreter_state *s = &interp->sampling;
         s->num_alloc_captures = 0;
         if (_PyInterpreterState_GET()->ceval.gil == interp->ceval.gil) {
-            refill_small(s, 0);
+            refill_gil(s, 0);
         }
     }
     HEAD_UNLOCK(&_PyRuntime);
@@ -649,7 +667,7 @@ _PySampling_AllocInterpreterEnd(PyInterpreterState *interp)
     struct _sampling_interpreter_state *s = &interp->sampling;
     if (STATE->alloc != NULL) {
         (void)_Py_atomic_add_uint64(
-            &STATE->alloc->large_drawn,
+            &STATE->alloc->no_gil_drawn,
             s->alloc_drawn - (uint64_t)s->alloc_budget);
         s->alloc_drawn = (uint64_t)s->alloc_budget;
     }

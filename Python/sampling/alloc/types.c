@@ -81,12 +81,12 @@ text_of(struct _sampling_tables *tables, PyInterpreterState *interp,
     struct _sampling_name name;
     _PySampling_ClearName(&name);
     PyTypeObject *type = NULL;
-    if (block->kind >= _PySampling_FOREIGN_BLOCK) {
-        if (block->kind == _PySampling_FOREIGN_BLOCK + NUMPY_DOMAIN) {
-            _PySampling_AppendString(&name.qualname, "numpy ");
-        }
+    if (block->kind == _PySampling_FOREIGN_BLOCK + NUMPY_DOMAIN
+        || block->domain == NUMPY_DOMAIN)
+    {
+        _PySampling_AppendString(&name.qualname, "numpy ");
     }
-    else {
+    else if (block->kind < _PySampling_FOREIGN_BLOCK) {
         type = type_of(interp, block);
     }
     if (type == NULL) {

@@ -51,6 +51,7 @@ _PySampling_BeginSink(struct _sampling_sink *sink, uint64_t wall_ns)
     sink->start_wall_ns = wall_ns;
     sink->start_skipped_ns = _PySampling_SkippedNow();
     _PySampling_ReadCounters(&sink->counters);
+    _PySampling_AllocTableBegin(&sink->allocations, now, wall_ns);
     if (sink->allocations.since == _PySampling_SINCE_BEGIN) {
         sink->allocations.since =
             STATE->alloc != NULL ? STATE->alloc->num_samples : 0;

@@ -107,6 +107,8 @@ _PySampling_OpenSink(PyThreadState *tstate, struct _sampling_sink *sink)
         if (STATE->active && sink->start_wall_ns == 0) {
             _PySampling_BeginSink(sink, _PySampling_FlushedNow());
         }
+        STATE->times_tasks = sink->options.mode != _PySampling_ALLOC
+            || (STATE->times_tasks && STATE->sinks != NULL);
         _PySampling_SinkLink(sink);
     }
     _PySampling_UnlockTables();

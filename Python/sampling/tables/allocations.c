@@ -49,7 +49,9 @@ subtract(struct _sampling_amount *from, const struct _sampling_amount *amount)
 static uint32_t
 hash_alloc_key(const struct _sampling_alloc_key *key)
 {
-    return mix((uint64_t)key->labels << 32 | key->node, key->thread);
+    return mix((uint64_t)key->labels << 32 | key->node,
+               (uint64_t)key->begun << 40 ^ (uint64_t)key->ended << 20
+               ^ (uint64_t)key->lifetime << 16 ^ key->thread);
 }
 
 /* Makes space for one more row; the index is twice as large as the rows.
@@ -90,7 +92,8 @@ find(const struct _sampling_alloc_table *table,
     FOR_CANDIDATES(table->alloc_index, hash_alloc_key(key), row) {
         const struct _sampling_alloc_key *its = &table->allocs[row].key;
         if (its->node == key->node && its->thread == key->thread
-            && its->labels == key->labels)
+            && its->labels == key->labels && its->begun == key->begun
+            && its->ended == key->ended && its->lifetime == key->lifetime)
         {
             return &table->allocs[row];
         }
@@ -136,14 +139,97 @@ _PySampling_PeakOf(const struct _sampling_alloc_table *table,
     return row->peak_number == table->peak_number ? row->peak : row->in_use;
 }
 
+/* Moments. */
+
+static uint32_t
+interval_of(const struct _sampling_alloc_table *table, uint64_t wall_ns)
+{
+    int64_t since_ns = (int64_t)wall_ns - table->base_wall_ns;
+    return since_ns < 0 ? 0
+        : (uint32_t)((uint64_t)since_ns / table->interval_ns);
+}
+
+static uint32_t
+lifetime_of(uint64_t lifetime_ns)
+{
+    uint32_t decade = 0;
+    for (uint64_t end_ns = _PySampling_SHORTEST_LIFETIME_NS;
+         lifetime_ns >= end_ns && decade < _PySampling_LIFETIMES - 1;
+         end_ns *= 10)
+    {
+        decade++;
+    }
+    return decade;
+}
+
+static void
+merge_row(struct _sampling_alloc_table *table, struct _sampling_alloc_row row)
+{
+    keep_peak(table, &row);
+    struct _sampling_alloc_row *to = find(table, &row.key);
+    if (to == NULL) {
+        uint32_t number = table->num_allocs++;
+        table->allocs[number] = row;
+        index_put(&table->alloc_index, hash_alloc_key(&row.key), number);
+        return;
+    }
+    add(&to->allocated, &row.allocated);
+    add(&to->in_use, &row.in_use);
+    add(&to->peak, &row.peak);
+}
+
+/* Of two intervals each. */
+static void
+merge_intervals(struct _sampling_alloc_table *table)
+{
+    struct _sampling_index *index = &table->alloc_index;
+    memset(index->slots, 0, (index->mask + 1) * sizeof(uint32_t));
+    index->used = 0;
+    uint32_t num = table->num_allocs;
+    table->num_allocs = 0;
+    for (uint32_t i = 0; i < num; i++) {
+        struct _sampling_alloc_row row = table->allocs[i];
+        row.key.begun /= 2;
+        if (row.key.ended != _PySampling_IN_USE) {
+            row.key.ended /= 2;
+        }
+        merge_row(table, row);
+    }
+    table->first_interval /= 2;
+    table->interval_ns *= 2;
+}
+
+/* The epoch is a multiple of an interval as long as they may become. */
+void
+_PySampling_AllocTableBegin(struct _sampling_alloc_table *table,
+                            int64_t time_ns, uint64_t wall_ns)
+{
+    if (table->interval_ns == 0) {
+        int64_t since_ns =
+            time_ns % ((int64_t)_PySampling_FIRST_INTERVAL_NS << 24);
+        table->base_time_ns = time_ns - since_ns;
+        table->base_wall_ns = (int64_t)wall_ns - since_ns;
+        table->interval_ns = _PySampling_FIRST_INTERVAL_NS;
+        table->first_interval = interval_of(table, wall_ns);
+    }
+}
+
 int
 _PySampling_AllocTableAdd(struct _sampling_alloc_table *table,
                           const struct _sampling_alloc_key *key,
                           const struct _sampling_amount *amount,
                           int is_large, uint64_t wall_ns)
 {
+    while (interval_of(table, wall_ns)
+           >= table->first_interval + _PySampling_MAX_INTERVALS)
+    {
+        merge_intervals(table);
+    }
+    struct _sampling_alloc_key its = *key;
+    its.begun = interval_of(table, wall_ns);
+    its.ended = _PySampling_IN_USE;
     struct _sampling_alloc_row *row = key->node != _PySampling_NO_NODE
-        ? find_or_add(table, key) : NULL;
+        ? find_or_add(table, &its) : NULL;
     int is_kept = row != NULL;
     if (!is_kept) {
         row = &table->allocs[0];
@@ -167,9 +253,24 @@ void
 _PySampling_AllocTableRemove(struct _sampling_alloc_table *table,
                              const struct _sampling_alloc_key *key,
                              const struct _sampling_amount *amount,
-                             int is_large)
+                             int is_large, uint64_t begun_ns,
+                             uint64_t ended_ns)
 {
-    struct _sampling_alloc_row *row = find(table, key);
+    struct _sampling_alloc_key its = *key;
+    its.begun = interval_of(table, begun_ns);
+    its.ended = _PySampling_IN_USE;
+    its.lifetime = 0;
+    if (find(table, &its) != NULL) {
+        struct _sampling_alloc_key freed = its;
+        freed.ended = interval_of(table, ended_ns);
+        freed.lifetime = lifetime_of(ended_ns - begun_ns);
+        struct _sampling_alloc_row *end = find_or_add(table, &freed);
+        if (end != NULL) {
+            add(&end->allocated, amount);
+        }
+    }
+    // It may have moved.
+    struct _sampling_alloc_row *row = find(table, &its);
     if (row == NULL) {
         row = &table->allocs[0];
     }
@@ -189,7 +290,7 @@ _PySampling_AllocTableInit(struct _sampling_alloc_table *table,
                            uint64_t period_bytes, uint32_t lost_node)
 {
     if (find_or_add(table, &(struct _sampling_alloc_key){
-            .node = lost_node}) == NULL)
+            .node = lost_node, .ended = _PySampling_IN_USE}) == NULL)
     {
         return 0;
     }

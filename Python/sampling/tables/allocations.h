@@ -1,10 +1,11 @@
 /* Sampling profiler: what was allocated, in a profile.
 
-   A row is a stack of a thread with its labels, and has sums of the blocks
-   that were allocated there: of all, of those in use, and of those in use at
-   the moment when most were, the peak.  Sums are whole numbers, so that a
-   block that ends takes away exactly what it has added.  Lock: that of the
-   tables. */
+   A row is a stack of a thread with its labels, and the interval of time in
+   which blocks were allocated there.  It has sums of these: of all, of those in
+   use, and of those in use at the moment when most were, the peak.  Sums are
+   whole numbers, so that a block that ends takes away exactly what it has
+   added.  What ended has rows of its own, which also say in which interval,
+   and after how long.  Lock: that of the tables. */
 
 #ifndef Py_SAMPLING_ALLOCATIONS_H
 #define Py_SAMPLING_ALLOCATIONS_H
@@ -19,7 +20,22 @@ struct _sampling_alloc_key {
     uint32_t node;
     uint32_t thread;
     uint32_t labels;
+    uint32_t begun;             // in which interval
+    uint32_t ended;             // or _PySampling_IN_USE
+    uint32_t lifetime;          // of blocks that ended; see below
 };
+
+#define _PySampling_IN_USE UINT32_MAX
+
+/* Intervals of one length, from the first sample on; when there would be more,
+   two become one.  They begin at multiples of their length since the epoch, so
+   that those of several tables fit. */
+#define _PySampling_MAX_INTERVALS 128
+#define _PySampling_FIRST_INTERVAL_NS 125000000
+
+/* Lifetimes by decades: under 100 us, 1 ms, ..., 100 s, and longer. */
+#define _PySampling_SHORTEST_LIFETIME_NS 100000
+#define _PySampling_LIFETIMES 8
 
 /* What sampled blocks stand for. */
 struct _sampling_amount {
@@ -37,7 +53,7 @@ struct _sampling_alloc_row {
     struct _sampling_alloc_key key;
     unsigned int peak_number;   // `peak` is of that one; of a later one, this
                                 // row has not changed since
-    struct _sampling_amount allocated;
+    struct _sampling_amount allocated;  // or, if they ended, freed
     struct _sampling_amount in_use;
     struct _sampling_amount peak;
 };
@@ -52,6 +68,10 @@ struct _sampling_alloc_table {
     uint64_t period_bytes;      // 0: the profile is of none
     uint64_t since;             // blocks of later samples alone are of it;
                                 // until it begins, _PySampling_SINCE_BEGIN
+    int64_t base_time_ns;       // time.time_ns() of interval 0
+    int64_t base_wall_ns;       // of the clock of samples, then
+    uint64_t interval_ns;       // 0: not begun
+    uint32_t first_interval;
     uint64_t in_use_bytes;
     struct _sampling_amount large;      // in use, in no arena of pymalloc
     uint64_t peak_bytes;
@@ -59,13 +79,14 @@ struct _sampling_alloc_table {
     unsigned int peak_number;   // how often there was a new one
 };
 
-/* Rows of a profile, of 100 bytes each. */
+/* Rows of a profile, of 112 bytes each. */
 #define _PySampling_MAX_ALLOC_ROWS ((uint32_t)1 << 17)
 
 // What a block stands for that was sampled at `period_bytes`.
 extern _PySampling_Amount
 _PySampling_AmountOf(size_t size_bytes, uint64_t period_bytes);
-// Returns 0 if there is no memory for its row: it is on that of `lost`.
+// `key` is of a stack; its interval follows from the moment.  Returns 0 if
+// there is no memory for its row: it is on that of `lost`.
 extern int _PySampling_AllocTableAdd(struct _sampling_alloc_table *table,
                                      const struct _sampling_alloc_key *key,
                                      const struct _sampling_amount *amount,
@@ -74,7 +95,8 @@ extern void
 _PySampling_AllocTableRemove(struct _sampling_alloc_table *table,
                              const struct _sampling_alloc_key *key,
                              const struct _sampling_amount *amount,
-                             int is_large);
+                             int is_large, uint64_t begun_ns,
+                             uint64_t ended_ns);
 // In use at the peak.
 extern _PySampling_Amount
 _PySampling_PeakOf(const struct _sampling_alloc_table *table,
@@ -83,6 +105,9 @@ _PySampling_PeakOf(const struct _sampling_alloc_table *table,
 extern int _PySampling_AllocTableInit(struct _sampling_alloc_table *table,
                                       uint64_t period_bytes,
                                       uint32_t lost_node);
+// Its time begins, if it has not: of two clocks.
+extern void _PySampling_AllocTableBegin(struct _sampling_alloc_table *table,
+                                        int64_t time_ns, uint64_t wall_ns);
 // It begins anew, with what is in use.
 extern void _PySampling_AllocTableClear(struct _sampling_alloc_table *table);
 // Rows of its own, with the same numbers.  Returns 0 if there is no memory.

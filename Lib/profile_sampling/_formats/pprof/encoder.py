@@ -201,7 +201,7 @@ class Encoder:
                 found.append(self._holder_thread(
                     tables.threads[its['holder_thread']], thread))
         found += [self._label(name, number=its[name])
-                  for name in tables.schema.plain_keys]
+                  for name in tables.schema.plain_keys if its[name]]
         result = self._about[about] = b''.join(found)
         return result
 

@@ -1,6 +1,7 @@
 """Where blocks are seen: all domains, threads without a GIL, other allocators
 and other tools."""
 
+import contextlib
 import ctypes
 import os
 import tempfile
@@ -172,6 +173,22 @@ class OtherAllocators(unittest.TestCase):
         its = amounts(taken[0], 'track')
         self.assertAlmostEqual(its['alloc'][1], 10_000_000, delta=200_000)
         self.assertAlmostEqual(its['inuse'][1], 6_000_000, delta=200_000)
+
+    def test_reported_blocks_of_python(self):
+        # NumPy 2.5 allocates with PyMem_RawMalloc(), and reports that.
+        testcapi = import_helper.import_module('_testcapi')
+
+        def track(size):
+            block = bytes(size)
+            with contextlib.suppress(RuntimeError):     # without tracemalloc
+                testcapi.tracemalloc_track(6, id(block), size)
+            return block
+
+        with sampled(1024) as taken:
+            kept = [track(100_000) for _ in range(50)]
+        its = amounts(taken[0], 'track')
+        self.assertAlmostEqual(its['alloc'][1], 5_000_000, delta=100_000)
+        del kept
 
 
 class Interpreters(unittest.TestCase):

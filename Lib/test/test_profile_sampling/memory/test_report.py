@@ -8,7 +8,7 @@ import tempfile
 import textwrap
 import unittest
 
-from profile_sampling import Profile
+from profile_sampling import Profile, _cgroup
 from profile_sampling._cli.main import main
 
 from ..support.allocating import add_rows
@@ -53,6 +53,39 @@ def service(mode='alloc', **facts):
     return b
 
 
+def growing(*, full=False, seconds=3600, **facts):
+    """An hour in which quote() keeps 1 MB of each 30 s, and orders() frees
+    what it allocates within a second; *full*: until half of the time."""
+    b = Builder(mode='alloc', python_version='3.13.5',
+                duration_ns=seconds * 1_000_000_000,
+                start_time_ns=1_700_000_000 << 30, **facts)
+    thread = b.thread('MainThread')
+    rows, moments, readings = [], [], []
+    none = 0, 0, 0
+    for begun in range(0, seconds, 30):
+        if not (full and begun > seconds / 2):
+            rows.append(('shop.main:3 shop.quote:107 C:json.dumps', thread,
+                         {}, small(2), small(2), small(2)))
+            moments.append((begun, None, 0))
+        rows.append(('shop.main:3 shop.orders:58', thread, {}, small(40),
+                     none, none))
+        moments.append((begun, None, 0))
+        rows.append(('shop.main:3 shop.orders:58', thread, {}, small(40),
+                     none, none))
+        moments.append((begun, begun, 2))
+        readings.append((b.facts['start_time_ns'] + begun * 10 ** 9, 0,
+                         begun // 400, (200 + begun // 30) * _MB, 61 * _MB,
+                         90 * _MB, 80 * _MB, 100 * _MB, 10 * _MB))
+    add_rows(b, rows, moments=moments, readings=readings, resident={
+        'rss': 320 * _MB, 'files': 61 * _MB, 'arenas': 90 * _MB,
+        'arenas_used': 80 * _MB, 'malloc_used': 100 * _MB,
+        'malloc_free': 10 * _MB, 'large': 60 * _MB, 'large_variance': 0,
+        'has_malloc': 1})
+    profile = b.profile()
+    return profile.__class__._from_tables(profile._tables.with_facts(
+        meta=profile._tables.meta | {'memory_limit': str(512 * _MB)}))
+
+
 class MemoryReport(unittest.TestCase):
 
     maxDiff = None
@@ -64,15 +97,19 @@ class MemoryReport(unittest.TestCase):
         self.save(service())
 
     def save(self, builder, name='p.pb.gz'):
-        builder.profile().save(name)
+        (builder.profile() if isinstance(builder, Builder)
+         else builder).save(name)
 
     def report(self, *arguments, path='p.pb.gz', status=0):
+        return self.run_command('report', path, *arguments, status=status)
+
+    def run_command(self, *arguments, status=0):
         streams = [io.TextIOWrapper(io.BytesIO(), 'utf-8', newline='\n')
                    for _ in range(2)]
         with contextlib.redirect_stdout(streams[0]), \
                 contextlib.redirect_stderr(streams[1]):
             try:
-                its_status = main(['report', path, *arguments]) or 0
+                its_status = main([*arguments]) or 0
             except SystemExit as exc:
                 its_status = exc.code
         out, err = [stream.buffer.getvalue().decode() for stream in streams
@@ -86,6 +123,8 @@ class MemoryReport(unittest.TestCase):
             In use 268.5 ± 18.2 MB at the end, 457.5 MB at the peak (at 41.2 s); RSS 849.0 MB
             44.5 % of it, 119.5 ± 15.2 MB, at shop.quote:107 (json.dumps)
             Allocated: 20.77 GB, counted; 20.82 ± 0.19 GB by samples
+
+            * 190.0 MB of RSS is free in C's malloc: --rss
 
              in use      ±  survived  allocated  line                     in
             119.5MB   15.2    99.6 %     0.12GB  shop.quote:107           json.dumps
@@ -108,7 +147,7 @@ class MemoryReport(unittest.TestCase):
             with self.subTest(width=width):
                 lines = self.report('--width', str(width)).splitlines()
                 self.assertLessEqual(max(map(len, lines)), width)
-                head = lines[lines.index('') + 1]
+                head = lines[lines.index('', lines.index('') + 1) + 1]
                 self.assertEqual(head[:len(heading)], heading)
                 self.assertEqual(' in' in head[8:], width > 100)
 
@@ -154,6 +193,58 @@ class MemoryReport(unittest.TestCase):
         self.assertNotIn('shop.orders', report)
         self.assertIn('shop.orders:58', self.report('--memory'))
 
+    def test_growth(self):
+        self.save(growing())
+        for options, expected in (
+                ((), 'RSS 320.0 MB of 512.0 MB\n'
+                 'It grows by 120.0 MB an hour, 100.0 % of it at '
+                 'shop.quote:107, and has not stopped\n'),
+                ((), '* From 21:00:00 to 21:45:00 it grew by 90.0 ± 13.1 MB. '
+                 'Of what shop.quote:107 allocated nothing was\n  freed, while '
+                 '8 full collections ran. At this pace RSS reaches the limit '
+                 'of 512.0 MB in about 96\n  minutes\n'),
+                ((), '120.0MB  15.2  +90.0   100.0 %    120.0MB  '
+                 'shop.quote:107  json.dumps'),
+                (('--value', 'grew'), '90.0MB  13.1  30.0MB     120.0MB   '
+                 '100.0 %  shop.quote:107'),
+                (('--value', 'survived'), '120.0 ± 15.2 MB of 2,520.0 ± 69.6 '
+                 'MB that were allocated are in use'),
+                (('--value', 'churn'), '682.7 KB a second were allocated and '
+                 'freed again within a second: 95.2 %'),
+                (('--value', 'churn'), '682.7KB  19.3  shop.orders:58'),
+                (('--rss',), '12.5 %  exact  -89.0MB  C libraries'),
+                (('--rss',), '100.0 %         +89.0MB  RSS')):
+            with self.subTest(options=options, expected=expected):
+                self.assertIn(expected, self.report(*options))
+
+    def test_growth_that_has_stopped(self):
+        self.save(growing(full=True))
+        report = self.report()
+        self.assertIn('It grew by 31.0 MB until ', report)
+        self.assertIn(' and has not since\n', report)
+        self.assertNotIn('*', report)
+
+    def test_two_snapshots(self):
+        self.save(growing(pid=1, seconds=1800), 'a.pb.gz')
+        self.save(growing(pid=1), 'b.pb.gz')
+        report = self.run_command('diff', 'a.pb.gz', 'b.pb.gz')
+        self.assertIn('It grew by 60.0 ± 10.7 MB, 120.0 MB an hour: 100.0 % '
+                      'at shop.quote:107\n', report)
+        self.assertIn('60.0MB  120.0MB   +60.0  10.7   100.0 %  '
+                      'shop.quote:107', report)
+        # Of another process, or the wrong way round, nothing grew.
+        self.save(growing(pid=2), 'c.pb.gz')
+        for names in ('a.pb.gz', 'c.pb.gz'), ('b.pb.gz', 'a.pb.gz'):
+            self.assertNotIn('grew', self.run_command('diff', *names))
+
+    def test_no_growth(self):
+        self.save(growing(seconds=299))
+        self.assertNotIn('grew', self.report())
+        self.save(growing(pid=1), '1.pb.gz')
+        self.save(growing(pid=2), '2.pb.gz')
+        self.assertIn('2 processes: nothing grew', self.report(
+            '--value', 'grew', path='[12].pb.gz', status=2))
+
     def test_few_samples(self):
         b = Builder(mode='alloc', duration_ns=1_000_000_000)
         add_rows(b, [('tool.load:14', b.thread('main'), {}, small(18),
@@ -185,6 +276,32 @@ class MemoryReport(unittest.TestCase):
                          sorted(profile.value_types, key=repr))
         self.assertEqual(again.total('inuse_space_bytes'),
                          profile.total('inuse_space_bytes'))
+
+
+class Limits(unittest.TestCase):
+
+    def test_groups(self):
+        with tempfile.TemporaryDirectory() as root:
+            def write(path, text):
+                path = os.path.join(root, path)
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                with open(path, 'w') as file:
+                    file.write(text)
+                return path
+
+            def limit(groups):
+                return _cgroup.limit_bytes(root, write('cgroup', groups))
+
+            self.assertIsNone(limit('0::/a/b\n'))
+            write('a/memory.max', '1000\n')
+            write('a/b/memory.max', 'max\n')
+            # That of any group above holds, too.
+            self.assertEqual(limit('0::/a/b\n'), 1000)
+            write('memory/memory.limit_in_bytes', '9223372036854771712\n')
+            write('memory/c/memory.limit_in_bytes', '500\n')
+            self.assertEqual(limit('4:cpu,memory:/c\n0::/a\n'), 500)
+            # In a container, a path that is not there.
+            self.assertIsNone(limit('4:memory:/../elsewhere\n'))
 
 
 if __name__ == '__main__':

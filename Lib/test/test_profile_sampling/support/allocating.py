@@ -11,7 +11,7 @@ from . import validator
 
 # What a bytes object has beside its content.
 BYTES_OVERHEAD = bytes.__basicsize__
-AMOUNTS = allocations.AMOUNTS
+AMOUNTS = allocations.AMOUNTS[:3]
 
 
 @contextlib.contextmanager
@@ -59,14 +59,24 @@ def mixed_sizes(seed, number):
     return found
 
 
-def add_rows(builder, rows, *, period=512 * 1024, peak_ns=0, resident=None):
+def add_rows(builder, rows, *, period=512 * 1024, peak_ns=0, resident=None,
+             moments=(), readings=()):
     """Give a Builder what the core says of allocations: rows of (stack,
     thread, labels, allocated, in use, at the peak), each of the last three
-    (objects, bytes, variance in 256 bytes squared)."""
+    (objects, bytes, variance in 256 bytes squared).
+
+    *moments* has (when it was allocated, when it was freed, decade of the
+    lifetime) of each, the first two in seconds from the start, or None; the
+    allocated of one that was freed is what was.
+    """
+    start_ns = builder.facts['start_time_ns']
     data = array('q')
-    for stack, thread, labels, *values in rows:
+    for place, (stack, thread, labels, *values) in enumerate(rows):
+        begun, ended, lifetime = moments[place] if moments else (0, None, 0)
         data.extend([builder.node(stack), thread, builder._labels(
-            labels, None, 0), *[number for its in values for number in its]])
+            labels, None, 0), start_ns + round(begun * 1e9),
+            0 if ended is None else start_ns + round(ended * 1e9), lifetime,
+            *[number for its in values for number in its]])
     builder.facts['allocations'] = (
         period, peak_ns, allocations._VARIANCE_UNIT, data.tobytes(),
-        resident or {})
+        resident or {}, readings)
