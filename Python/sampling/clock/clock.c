@@ -39,6 +39,7 @@
    often; less than so much harms nobody. */
 #define CHECK_NS 1000000000u
 #define LEAST_OWN_NS 10000000u
+#define PARTS 1000000u
 
 /* The period doubles so often at most, a sixteenth of the rate; and it is
    halved again after so many checks with so little: two fifths of what may be
@@ -71,6 +72,8 @@ struct _sampling_clock {
         uint64_t cpu_ns;        // of the process, then
         uint64_t own_ns;        // of the profiler, by its own account
         int steps;              // that the period has been doubled
+        uint64_t was_part;      // taken before a step that is not judged yet
+        int in_vain;            // the last step lowered it by too little
         int calm_checks;        // in a row
     } bound;
     struct _sampling_ticker ticker;
@@ -105,7 +108,9 @@ step(struct _sampling_clock *clock, uint64_t now_ns, int is_slower)
 }
 
 /* What the profiler takes is to be no more than a share of the CPU time: the
-   rate gives way.  Weights are times, and true at each rate. */
+   rate gives way.  Weights are times, and true at each rate.  What it takes
+   need not fall with the rate, where threads wait for a CPU: after a step that
+   lowered it by less than a fifth there is none until it is within bounds. */
 static void
 keep_bound(struct _sampling_clock *clock, uint64_t now_ns)
 {
@@ -126,12 +131,22 @@ keep_bound(struct _sampling_clock *clock, uint64_t now_ns)
         return;
     }
     if (took_ns > LEAST_OWN_NS && 100 * took_ns > percent * cpu_ns) {
-        if (clock->bound.steps < MAX_STEPS) {
+        uint64_t part = PARTS * took_ns / Py_MAX(cpu_ns, 1);
+        if (clock->bound.was_part != 0) {
+            clock->bound.in_vain = 5 * part > 4 * clock->bound.was_part;
+            clock->bound.was_part = 0;
+        }
+        clock->bound.calm_checks = 0;
+        if (!clock->bound.in_vain && clock->bound.steps < MAX_STEPS) {
+            clock->bound.was_part = part;
             step(clock, now_ns, 1);
         }
+        return;
     }
-    else if (clock->bound.steps == 0
-             || 500 * took_ns > CALM_FIFTHS * percent * cpu_ns)
+    clock->bound.was_part = 0;
+    clock->bound.in_vain = 0;
+    if (clock->bound.steps == 0
+        || 500 * took_ns > CALM_FIFTHS * percent * cpu_ns)
     {
         clock->bound.calm_checks = 0;
     }

@@ -222,7 +222,9 @@ take_note(_PySampling_Thread *thread, int state, uint64_t now_ns)
     return note;
 }
 
-/* Two records, of which the longer one has the count. */
+/* Two records, of which the longer one has the count.  They end where the wait
+   for the GIL began: what the thread waited for before kept no task waiting
+   then. */
 static void
 record_parts(const struct place *place, const struct note *note,
              _PySampling_State on_cpu, _PySampling_State off_cpu,
@@ -230,14 +232,15 @@ record_parts(const struct place *place, const struct note *note,
 {
     uint64_t on_ns = note->span.cpu_ns;
     uint64_t off_ns = note->span.wall_ns - on_ns;
+    uint64_t until_ns = note->now_ns - note->wait_ns;
     if (on_ns != 0) {
-        record_share(place, on_cpu, on_ns >= off_ns, note->now_ns,
+        record_share(place, on_cpu, on_ns >= off_ns, until_ns,
                      (struct _sampling_time){on_ns, on_ns});
     }
     if (off_ns != 0) {
         struct place leaf = *place;
         leaf.node = below(place, pseudo);
-        record_share(&leaf, off_cpu, on_ns < off_ns, note->now_ns,
+        record_share(&leaf, off_cpu, on_ns < off_ns, until_ns,
                      (struct _sampling_time){.wall_ns = off_ns});
     }
 }

@@ -59,7 +59,33 @@ print(time.thread_time())
 '''
 
 
+# Once the rate is lowered, each sample costs much more than it did.
+DEARER = '''
+import time
+import profile_sampling
+
+def below(depth, end, is_first):
+    if depth:
+        return below(depth - 1, end, is_first)
+    while time.monotonic() < end:
+        if is_first and profile_sampling.stats()['rate_lowered']:
+            return
+        sum(range(1000))
+
+below(50, time.monotonic() + 10, True)
+below(900, time.monotonic() + 4.5, False)
+'''
+
+
 class RateTest(ProgramTest):
+
+    def test_no_steps_that_do_not_help(self):
+        self.file('dearer.py', DEARER)
+        result = self.run_python(
+            '-Xsampleprof=rate_hz=10000,overhead=1,out=p.pb.gz', 'dearer.py')
+        stats = result.load('p.pb.gz').stats
+        # On a busy machine a second that got little CPU may look cheaper.
+        self.assertIn(stats['rate_lowered'], (1, 2), stats)
 
     def test_it_gives_way_and_weights_stay_true(self):
         self.file('rates.py', RATES)

@@ -3,6 +3,8 @@
 import asyncio
 import concurrent.futures
 import contextlib
+import sys
+import threading
 import time
 import types
 import unittest
@@ -295,6 +297,28 @@ class KnownAnswersTest(SessionTest):
         for holder in profile.loop_holders():
             held[holder.function.qualname] += holder.delay_ns
         self.assertEqual(max(held, key=held.get), 'spin', held)
+
+    def test_wait_for_the_gil_after_one_for_a_timer(self):
+        """The loop waited for the timer until it was due, and then for the
+        GIL: only that kept the task waiting."""
+        async def sleeper():
+            for _ in range(20):
+                await asyncio.sleep(0.03)
+
+        self.addCleanup(sys.setswitchinterval, sys.getswitchinterval())
+        sys.setswitchinterval(0.02)
+        ends = threading.Event()
+        neighbour = threading.Thread(
+            target=lambda: [spin(0.001) for _ in iter(ends.is_set, True)])
+        neighbour.start()
+        profile_sampling.start()
+        asyncio.run(sleeper())
+        profile = profile_sampling.stop()
+        ends.set()
+        neighbour.join()
+        by_gil = sum(sample.delay_ns for sample in profile.samples
+                     if sample.state == 'gil_wait')
+        self.assertGreater(by_gil / profile.total('delay_ns'), 0.7)
 
     def test_timers_that_a_loop_finds_late(self):
         row = self.of_late_timers(asyncio.run)
