@@ -205,10 +205,11 @@ _PySampling_RunAwaitsOverdue(_PySampling_Thread *thread)
     return 1;
 }
 
+/* The tick that has noted it may be at work still: it takes it off its list
+   before anybody looks who has returned. */
 void
 _PySampling_RunReturned(_PySampling_Thread *thread)
 {
-    assert(!thread->is_ticked);     // else it could be there twice
     _PySampling_Thread *first = _Py_atomic_load_ptr(&STATE->returned);
     do {
         thread->next_returned = first;
