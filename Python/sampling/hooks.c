@@ -271,6 +271,7 @@ begin_run(PyThreadState *tstate, _PySampling_Thread *thread)
     _PySampling_RunBegin(thread,
                          thread->root_node == 0 ? _PySampling_PENDING : 0);
     if (word & _PySampling_NOTED) {
+        thread->recorded_run = _PySampling_RUN_OF(_PySampling_WORD(thread));
         _PySampling_RunReturned(thread);
     }
 }

@@ -60,6 +60,11 @@ enum {
     _PySampling_GENERATION = 64,
 };
 
+#define _PySampling_RUN_OF(WORD) \
+    ((WORD) & ~(uint64_t)(_PySampling_GENERATION - 1))
+
+#define _PySampling_ALWAYS_ON_CPU 1024
+
 /* What the thread has found when it last asked for its signal mask. */
 typedef enum {
     _PySampling_MASK_UNKNOWN = 0,
@@ -142,6 +147,9 @@ struct _sampling_thread {
     int signal_came;               // a signal came as it gave the GIL up
     uint64_t flight_ns;         // how long signals usually are on their way
     int sure_ticks;             // a tick found it on a CPU so lately
+    // Of ticks that are sure, which part found it on a CPU.
+    int usual_part_on_cpu;      // of _PySampling_ALWAYS_ON_CPU
+    uint64_t recorded_run;      // the last record was taken in, or before
     struct _sampling_time span; // of ticks that met the profiler's own work
     int excluded;               // _PySampling_Exclusion
     int ran_tasks;              // of some loop

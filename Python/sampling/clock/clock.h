@@ -57,8 +57,7 @@ extern void _PySampling_TickStill(_PySampling_Thread *thread,
 static inline uint64_t
 _PySampling_NextWord(uint64_t word, int state)
 {
-    return (word & ~(uint64_t)(_PySampling_GENERATION - 1))
-           + _PySampling_GENERATION + (uint64_t)state;
+    return _PySampling_RUN_OF(word) + _PySampling_GENERATION + (uint64_t)state;
 }
 
 // Changes the state unless there is a flag.  Returns whether it did.

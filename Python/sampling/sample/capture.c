@@ -40,6 +40,9 @@
    do not count. */
 #define SURE_TICKS 16
 
+/* Which part of ticks finds a thread on a CPU is averaged over so many. */
+#define AVERAGE_TICKS 16
+
 /* At the first safepoint of a run that began in C: the call is over, but what
    is due is due since it was under way.  NULL: the leaf is in no such call. */
 static const struct _sampling_call *
@@ -128,6 +131,7 @@ capture(PyThreadState *tstate, _PySampling_Thread *thread,
     thread->span = (struct _sampling_time){0};
     last->asleep_ns += asleep_ns;
     last->time_ns = thread->account.wall_ns;
+    thread->recorded_run = _PySampling_RUN_OF(_PySampling_WORD(thread));
     last->count++;
     _Py_set_eval_breaker_bit(tstate, _PY_SAMPLING_BIT);
     return 1;
@@ -161,23 +165,28 @@ was_on_cpu(const _PySampling_Thread *thread)
     return wall_ns < cpu_ns + _PySampling_TICK_TAKES_NS;
 }
 
-/* Did the tick find the thread on a CPU?  Of a thread that has one beside the
-   sampler thread the kernel says so.  Else the tick took it away, or the thread
-   waited for one; which of both is not sure if it has waited since its last
-   record, and what is not sure is no better than chance: it counts only where
-   there is nothing else, on one CPU. */
+/* Which part of the tick found the thread on a CPU, of ALWAYS_ON_CPU?  Of a
+   thread that has one beside the sampler thread the kernel says so.  Else the
+   tick took it away, or the thread waited for one; which of both is not sure if
+   it has had no record in this run: then it is as of ticks that are sure. */
 static int
-found_on_cpu(_PySampling_Thread *thread)
+part_on_cpu(_PySampling_Thread *thread)
 {
     if (thread->tick.is_on_cpu) {
         thread->sure_ticks = SURE_TICKS;
-        return 1;
+        return _PySampling_ALWAYS_ON_CPU;
     }
     if (thread->sure_ticks > 0) {
         thread->sure_ticks--;
         return 0;
     }
-    return was_on_cpu(thread);
+    int part = was_on_cpu(thread) ? _PySampling_ALWAYS_ON_CPU : 0;
+    if (thread->recorded_run == _PySampling_RUN_OF(_PySampling_WORD(thread))) {
+        thread->usual_part_on_cpu +=
+            (part - thread->usual_part_on_cpu) / AVERAGE_TICKS;
+        return part;
+    }
+    return part != 0 ? part : thread->usual_part_on_cpu;
 }
 
 /* What a signal stands for that comes now: as CPU time, what the thread has
@@ -196,13 +205,17 @@ span_of_signal(_PySampling_Thread *thread, struct _sampling_time now)
     if (_PyRuntime.sampling.options.manual) {
         span.cpu_ns = spent.cpu_ns;
     }
-    else if (found_on_cpu(thread)
-             || (way_ns >= _PySampling_LATE_NS      // it was in the kernel
-                 && now.cpu_ns - thread->tick.cpu_ns > way_ns / 2))
-    {
-        span.cpu_ns = Py_MIN(span.wall_ns, Py_MAX(
+    else {
+        int part = part_on_cpu(thread);
+        if (way_ns >= _PySampling_LATE_NS       // it was in the kernel
+            && now.cpu_ns - thread->tick.cpu_ns > way_ns / 2)
+        {
+            part = _PySampling_ALWAYS_ON_CPU;
+        }
+        uint64_t cpu_ns = Py_MIN(span.wall_ns, Py_MAX(
             _PySampling_PeriodNow(),
             _PySampling_PartOf(span.wall_ns, spent.cpu_ns, spent.wall_ns)));
+        span.cpu_ns = cpu_ns * (uint64_t)part / _PySampling_ALWAYS_ON_CPU;
     }
     return span;
 }

@@ -193,6 +193,7 @@ register_thread(PyThreadState *tstate, uint64_t wall_ns)
     thread->mask = _PySampling_MASK_UNKNOWN;
     thread->skip_ticks = 0;
     thread->sleepy_ticks = 0;
+    thread->usual_part_on_cpu = _PySampling_ALWAYS_ON_CPU;
     thread->span = (struct _sampling_time){0};
     thread->overdue = (struct _sampling_overdue){0};
     thread->resumed.frame = NULL;
