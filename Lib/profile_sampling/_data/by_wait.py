@@ -18,7 +18,8 @@ POOL, HTTP, WORKER, OTHER_THREADS, OTHER_TASKS = (
     'pool', 'HTTP', 'worker thread', 'other threads', 'other tasks')
 # Functions, modules and packages; what is nearer to a function's name counts.
 _KIND_OF = {name: kind for kind, names in (
-    (SOCKET, '_socket _ssl asyncio.streams select selectors socket ssl'),
+    (SOCKET, '_socket _ssl._SSLSocket asyncio.streams select selectors socket '
+             'ssl.SSLObject ssl.SSLSocket'),
     # A descriptor does not say which: a pipe of a child, or a terminal.
     (FILE, '_io mmap posix'),
     (LOCK, '_multiprocessing _thread asyncio.locks '
@@ -58,7 +59,8 @@ _KIND_OF = {name: kind for kind, names in (
     (OTHER_THREADS, 'concurrent.futures._base multiprocessing.pool '
                     'threading.Thread.join threading._shutdown'),
     (OTHER_TASKS, 'anyio._backends._asyncio.TaskGroup asyncio.taskgroups '
-                  'asyncio.queues.Queue.join asyncio.tasks.gather '
+                  'asyncio.queues.Queue.join '
+                  'asyncio.tasks._GatheringFuture asyncio.tasks.gather '
                   'asyncio.tasks.wait '
                   'sqlalchemy.ext.asyncio.base._run_to_completion '
                   'starlette.middleware.base'),

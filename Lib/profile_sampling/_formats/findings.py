@@ -275,8 +275,8 @@ def _awaited(tables, sites):
     if not by_task.has_tasks(tables):
         return None
     lives = by_await.Lives(tables, sites.mine)
-    row = next((row for row in lives.awaited if row.kind not in (
-        by_wait.POOL, by_wait.WORKER)), None)
+    row = next((row for row in lives.awaited
+                if row.kind != by_wait.WORKER and not _what(row)), None)
     if row is None or row.ns < _LEAST_WAITED * lives.took_ns:
         return None
     return _awaits('awaited', lives, row, _waited_for(row))
@@ -363,8 +363,8 @@ def _waited(tables, sites):
         return None
     rows = [row for row in by_wait.of_threads(sites.tables, sites.mine)
             if row.kind != by_wait.OTHER_THREADS]
-    if not rows:
-        return None
+    if sum([row.ns for row in rows]) < _LEAST_WAITED * sites.busy:
+        return None         # they waited for other threads, which say more
     took, of_all = _of_state(sites, 'waiting')
     parts = ['Threads waited ', took, ', ', of_all, ' of the time: ']
     named = culprits.named(rows)

@@ -132,6 +132,45 @@ class FindingsTest(unittest.TestCase):
         self.check(b, 'waited', 'Threads waited 800 ms, 80.0 % of the time: '
                    '75.0 % of it for a sleep at a.f:2')
 
+    def test_threads_that_wait_for_each_other(self):
+        # What else they waited for is hardly anything: it says nothing.
+        b = running(200)
+        join = b.function('threading', 'Thread.join',
+                          '/usr/lib/python3.13/threading.py')
+        b.sample(['a.g:2', (join, 9), '[waiting]'], wall_ns=760 * MS,
+                 state='waiting')
+        b.sample('a.f:2 C:time.sleep [waiting]', wall_ns=40 * MS,
+                 state='waiting')
+        self.assertNotIn('waited', found(b))
+
+    def test_certificates_are_no_socket(self):
+        b = running(200)
+        create = b.function('ssl', 'create_default_context',
+                            '/usr/lib/python3.13/ssl.py')
+        b.sample(['a.f:2', (create, 9),
+                  'C:_ssl._SSLContext.set_default_verify_paths', '[waiting]'],
+                 wall_ns=800 * MS, state='waiting')
+        self.assertNotIn('socket', found(b)['waited'].text)
+        read = b.function('ssl', 'SSLSocket.read',
+                          '/usr/lib/python3.13/ssl.py')
+        b.sample(['a.f:3', (read, 9), 'C:_ssl._SSLSocket.read', '[waiting]'],
+                 wall_ns=800 * MS, state='waiting')
+        self.assertIn('50.0 % for a socket', found(b)['waited'].text)
+
+    def test_tasks_wait_for_a_lock_and_each_other(self):
+        b = running(200)
+        enter = b.function('asyncio.locks', '_ContextManagerMixin.__aenter__',
+                           '/usr/lib/python3.13/asyncio/locks.py')
+        task_class = b.task_class('a.call:1')
+        b.sample(['a.call:3', (enter, 9), '[awaiting]'], task_ns=600 * MS,
+                 state='awaiting', task_class=task_class)
+        b.sample('a.main:7 C:asyncio.tasks._GatheringFuture [awaiting]',
+                 task_ns=1000 * MS, state='awaiting', task_class=task_class)
+        said = found(b)
+        self.assertEqual(said['pool'].text, 'Tasks waited 600 ms for a lock '
+                         'at a.call:3: 100.0 % of the 600 ms of their lives')
+        self.assertNotIn('awaited', said)
+
     def test_waited_for_a_free_connection(self):
         b = running(800)
         get = b.function('sqlalchemy.pool.impl', 'QueuePool._do_get',
