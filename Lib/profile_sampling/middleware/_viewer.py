@@ -24,8 +24,8 @@ class Viewer:
     15 seconds after the last one.  Meanwhile there are two threads: one that
     hands over what is sampled, and one that adds it up.
 
-    Of a server with several processes the page shows whichever answers, and
-    follows that one; "top --page" shows the one that is named.
+    Of a server with several processes the page shows whichever answers;
+    "top --page" shows the one that is named.
     """
 
     def __new__(cls, app, *, check, path='/profile'):
