@@ -6,6 +6,7 @@ machine.  A page of another site knows neither.
 
 import hmac
 import secrets
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
@@ -57,7 +58,9 @@ class _Server(ThreadingHTTPServer):
         self.server_name, self.server_port = self.server_address
 
     def handle_error(self, request, client_address):
-        """A browser that goes away in the middle is no fault."""
+        # A browser that goes away in the middle is no fault.
+        if not isinstance(sys.exception(), (ConnectionError, TimeoutError)):
+            super().handle_error(request, client_address)
 
 
 def _bound(handler):

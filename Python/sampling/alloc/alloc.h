@@ -73,8 +73,8 @@ struct _sampling_alloc_capture {
 };
 
 /* Buckets of the filter: 250 large blocks that are sampled leave 15 of 16 others
-   without a look-up.  A filter eight times as large took 2 % more of a program
-   that frees many large blocks: it takes the place of its data in the cache. */
+   without a look-up.  A larger one takes the place of the program's data in the
+   cache. */
 #define _PySampling_FILTER_BUCKETS 4096
 
 /* What was read together at a moment. */

@@ -114,7 +114,7 @@ struct _sampling_thread {
     unsigned int epoch;
     // Does the thread take signals?  Written by the thread.
     int mask;                   // _PySampling_Mask
-    int inactive_on_os_thread;               // another record has the OS thread's clock
+    int inactive_on_os_thread;  // another record has the OS thread's clock
     int is_yielding;            // the GIL, between two instructions
     int in_hook;                // handler must not touch what follows
     struct _sampling_overdue overdue;   // owner: the thread

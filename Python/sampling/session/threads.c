@@ -204,8 +204,9 @@ register_thread(PyThreadState *tstate, uint64_t wall_ns)
     thread->num_woken = 0;
     _PySampling_AccountStart(thread, wall_ns);
     _PySampling_SiblingsLink(thread, is_alone_on_os_thread(tstate));
-    (void)_PySampling_RunSet(thread, thread->inactive_on_os_thread ? _PySampling_INACTIVE
-                                                      : _PySampling_DETACHED);
+    (void)_PySampling_RunSet(thread, thread->inactive_on_os_thread
+                                     ? _PySampling_INACTIVE
+                                     : _PySampling_DETACHED);
     _PySampling_TicksBegin(thread);
     thread->excluded = (_PySampling_Exclusion)impl->sampling.is_excluded;
     _Py_atomic_store_uint(&thread->epoch,
