@@ -302,7 +302,7 @@ tick_noted(struct _sampling_ticker *ticker, _PySampling_Thread *thread,
 static void
 begin_tick(_PySampling_Thread *thread, uint64_t now_ns)
 {
-    thread->tick.number = STATE->tick_number;
+    _Py_atomic_store_uint64_relaxed(&thread->tick.number, STATE->tick_number);
     thread->tick.at_ns = now_ns;
     thread->tick.is_asleep = thread->tick.is_sleepy = 0;
     _Py_atomic_store_uint64_relaxed(&thread->tick.cpu_ns, 0);
@@ -335,7 +335,9 @@ tick_thread(struct _sampling_ticker *ticker, _PySampling_Thread *thread)
         }
         uint64_t now_ns = _PySampling_WallNow();
         if (word & (_PySampling_ASKED | _PySampling_SENDING)) {
-            if (now_ns - thread->tick.at_ns >= _PySampling_ANSWER_NS) {
+            uint64_t at_ns =
+                _Py_atomic_load_uint64_relaxed(&thread->tick.at_ns);
+            if (now_ns - at_ns >= _PySampling_ANSWER_NS) {
                 call_to_safepoint(thread);
             }
             _PySampling_COUNT(ticks_busy, 1);

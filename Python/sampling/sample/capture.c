@@ -95,7 +95,8 @@ capture(PyThreadState *tstate, _PySampling_Thread *thread,
         last = &buffer->captures[buffer->num_captures];
         *last = (struct _sampling_capture){
             .first = buffer->used,
-            .first_tick = thread->tick.number,
+            .first_tick =
+                _Py_atomic_load_uint64_relaxed(&thread->tick.number),
             .gc_generation = thread->gc_generation,
             .frame = frame,
             .instr = instr,

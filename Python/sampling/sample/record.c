@@ -213,10 +213,13 @@ take_note(_PySampling_Thread *thread, int state, uint64_t now_ns)
         thread->account.gil_wait_ns += note.wait_ns;
     }
     // Should it be noted still: as if by a tick of now.
-    note.was_asleep = thread->tick.is_asleep;
-    thread->tick.at_ns = note.now_ns;
+    // The tick that has noted it may be at work still.
+    note.was_asleep = _Py_atomic_load_int_relaxed(&thread->tick.is_asleep);
+    _Py_atomic_store_uint64_relaxed(&thread->tick.at_ns, note.now_ns);
     if (note.span.wall_ns != 0) {
-        thread->tick.is_asleep = note.span.cpu_ns < note.span.wall_ns / 2;
+        _Py_atomic_store_int_relaxed(
+            &thread->tick.is_asleep,
+            note.span.cpu_ns < note.span.wall_ns / 2);
     }
     _Py_atomic_store_uint64(&thread->tick.cpu_ns, cpu_ns);
     return note;
