@@ -301,35 +301,45 @@ resident(const struct _sampling_alloc_table *table)
         "has_malloc", r.has_malloc);
 }
 
-/* Of each: the moment, bytes that were allocated since, full collections, and
-   in the order of resident(). */
+struct readings {
+    const struct _sampling_resident *first;
+    int64_t base_time_ns;       // when the wall clock was 0
+};
+
+/* The moment, bytes that were allocated since, full collections, and in the
+   order of resident(). */
+static PyObject *
+reading(const void *source, uint32_t row)
+{
+    const struct readings *from = source;
+    const struct _sampling_resident *r = &from->first[row];
+    return Py_BuildValue(
+        "(LKKKKKKKK)", (long long)r->wall_ns + from->base_time_ns,
+        (unsigned long long)r->allocated_bytes,
+        (unsigned long long)r->full_collections,
+        (unsigned long long)r->rss_bytes,
+        (unsigned long long)r->file_bytes,
+        (unsigned long long)r->arenas_bytes,
+        (unsigned long long)r->arenas_used_bytes,
+        (unsigned long long)r->malloc_used_bytes,
+        (unsigned long long)r->malloc_free_bytes);
+}
+
+/* Those of the profile's time. */
 static PyObject *
 readings(const struct _sampling_profile *profile)
 {
     const struct _sampling_alloc *alloc = _PyRuntime.sampling.alloc;
-    PyObject *list = PyList_New(0);
-    for (uint32_t i = 0; list != NULL && i < alloc->num_readings; i++) {
-        const struct _sampling_resident *r = &alloc->readings[i];
-        if (r->wall_ns < profile->start_wall_ns) {
-            continue;
-        }
-        PyObject *item = Py_BuildValue(
-            "(LKKKKKKKK)", (long long)(r->wall_ns - profile->start_wall_ns)
-                + (long long)profile->start_time_ns,
-            (unsigned long long)r->allocated_bytes,
-            (unsigned long long)r->full_collections,
-            (unsigned long long)r->rss_bytes,
-            (unsigned long long)r->file_bytes,
-            (unsigned long long)r->arenas_bytes,
-            (unsigned long long)r->arenas_used_bytes,
-            (unsigned long long)r->malloc_used_bytes,
-            (unsigned long long)r->malloc_free_bytes);
-        if (item == NULL || PyList_Append(list, item) < 0) {
-            Py_CLEAR(list);
-        }
-        Py_XDECREF(item);
+    uint32_t before = 0;
+    while (before < alloc->num_readings
+           && alloc->readings[before].wall_ns < profile->start_wall_ns)
+    {
+        before++;
     }
-    return list;
+    const struct readings from = {
+        &alloc->readings[before],
+        profile->start_time_ns - (int64_t)profile->start_wall_ns};
+    return list_of(&from, alloc->num_readings - before, reading);
 }
 
 /* None: none were sampled.  Else the period, the moment of the peak, from the

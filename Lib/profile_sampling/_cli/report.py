@@ -437,7 +437,7 @@ def _memory_report(tables, path, format, options):
             width=options.width or width_of(options.output),
             color=is_colored(options.output),
             name=path if is_shown else None), options.output)
-    _, shown = memory.tables_of(tables, sites, **what)
+    shown = memory.tables_of(tables, sites, **what)
     if format == 'tsv':
         return report_files.as_tsv(shown).encode()
     write_it = (report_files.as_json if format == 'json'

@@ -88,9 +88,7 @@ class Counts(Value):
         super().__init__(mode, rows, lost, *more, *[0] * missing)
 
     def with_rows(self, rows):
-        return Counts(self.mode, tuple(rows), self.lost, self.python_cost_ns,
-                      self.c_cost_ns, self.uncounted, self.ended_ns,
-                      self.least_call_ns, self.most_call_ns)
+        return Counts(self.mode, tuple(rows), *self._fields()[2:])
 
     @property
     def cost_ns(self):

@@ -165,11 +165,3 @@ def _lowest(levels):
         return None
     edges = [len(levels) * part // _EIGHTHS for part in range(_EIGHTHS + 1)]
     return [min(levels[begin:end]) for begin, end in zip(edges, edges[1:])]
-
-
-def peak(tables):
-    """Return (bytes, moment) of the most in use at the end of a step."""
-    [levels] = in_use(tables, [0] * len(tables), 1)
-    its = steps(tables)
-    most = max(levels, default=0)
-    return most, its.begin_ns + (levels.index(most) if levels else 0) * its.step_ns

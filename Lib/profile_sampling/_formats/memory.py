@@ -186,22 +186,31 @@ def is_about(tables):
 
 def tables_of(tables, sites, *, top=None, width=WIDTH, by=(), rss=False,
               derived=None):
-    """Return (list of Memory, the Tables of these): by the lines of *sites*,
-    or by keys; or what RSS consists of.
+    """Return a list of Table: by the lines of *sites*, or by keys; or what RSS
+    consists of.
 
     Raise ValueError for what the profile does not have.
     """
+    found, grown = _computed(tables, sites, top, by, derived)
+    return _shown(tables, found, grown, width, by, rss)
+
+
+def _computed(tables, sites, top, by, derived):
+    """Return a list of Memory, and the Growth of the first one or None."""
     _check_processes(tables)
     _check_moments(tables, derived)
     top = top or TOP
     found = [by_memory.by_key(tables, key, top, derived) for key in by] or [
         by_memory.by_line(tables, sites, top, derived)]
+    return found, _grown(tables, found[0].amount)
+
+
+def _shown(tables, found, grown, width, by, rss):
     if rss:
-        return found, [rss_table(tables)]
-    has_grown = _grown(tables, found[0].amount) is not None
-    return found, [table(its, width, key, seconds=tables.duration_ns / 1e9,
-                         has_grown=has_grown)
-                   for its, key in zip(found, by or [None])]
+        return [rss_table(tables)]
+    return [table(its, width, key, seconds=tables.duration_ns / 1e9,
+                  has_grown=grown is not None)
+            for its, key in zip(found, by or [None])]
 
 
 def render(tables, sites, *, top=None, width=WIDTH, color=False, name=None,
@@ -210,17 +219,17 @@ def render(tables, sites, *, top=None, width=WIDTH, color=False, name=None,
     about, if it is."""
     def wrap(parts, separator=', '):
         return wrapped(list(parts), width, separator)
-    found, shown = tables_of(tables, sites, top=top, width=width, by=by,
-                             rss=rss, derived=derived)
-    result = _head(tables, found[0], wrap, name)
+    found, grown = _computed(tables, sites, top, by, derived)
+    shown = _shown(tables, found, grown, width, by, rss)
+    result = _head(tables, found[0], grown, wrap, name)
     for its in shown:
         result += ['', *lines(its, width, color)]
     result += ['', *_signs([] if rss else found, wrap,
-                            None if rss else _grown(tables, found[0].amount))]
+                            None if rss else grown)]
     return '\n'.join(result) + '\n'
 
 
-def _head(tables, memory, wrap, name):
+def _head(tables, memory, grown, wrap, name):
     """Return the lines above the table."""
     period = period_bytes(tables)
     result = wrap([
@@ -229,7 +238,6 @@ def _head(tables, memory, wrap, name):
         f'Python {printable(tables.python_version)}',
         f'a sample per {round_figure(period)}'])
     result += wrap(_totals(tables, memory).split(' '), ' ')
-    grown = _grown(tables, memory.amount)
     first = _growth(grown, memory, memory.amount == GREW) if grown else ''
     if not first and memory.rows:
         first = _first(memory)

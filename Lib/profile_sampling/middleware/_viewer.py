@@ -13,7 +13,7 @@ _LEASE_S = 15.0
 class Viewer:
     """An application that answers below *path* with its live page.
 
-    app    the application; WSGI and ASGI are told apart by what it is
+    app    the application, of WSGI or ASGI: which one is seen from it
     check  who may see it: called with the environ or the scope of a request,
            returns True for those who may, and nobody else.  There is no
            default.  Of an ASGI application it may be a coroutine function
