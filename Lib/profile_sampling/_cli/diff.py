@@ -90,8 +90,6 @@ def _run(options):
             raise Failure(f'a page is not {options.format}', 2)
         options.format = 'html'
         options.output = page.place(options, after[-1], '.diff')
-    if options.calls and options.format == 'html':
-        raise Failure('a page of a difference has no calls', 2)
     refuse_input(options.output, before + after)
     format = choose_format(options, 'text', CHANGES)
     question = _question(options)

@@ -5,7 +5,9 @@ on a stack more than once is called by the caller of its outermost call, and
 calls what its innermost call does, so that times add up to its time.
 """
 
-from profile_sampling._data import match
+from operator import add
+
+from profile_sampling._data import match, stacks
 from profile_sampling._data.by_state import RUNNING
 from profile_sampling._data.counts import ALL, place_key
 from profile_sampling._data.tables import FRAME_COLUMNS
@@ -52,6 +54,39 @@ def rows(tables, wanted, are_callers):
     result.sort(key=lambda row: (-row.value, -(row.calls or 0), row.line,
                                  row.callee.name))
     return result
+
+
+def times(tables):
+    """Return {(place_key of the caller, line, place_key of the callee):
+    (value, running records)}: what outermost calls from each line took."""
+    functions, frames = tables.functions, tables.frames_view()
+    view = tables.nodes_view()
+    parents, of_nodes = view[::2].tolist(), view[1::2].tolist()
+    keys = [-1, *[frames[FRAME_COLUMNS * frame] for frame in of_nodes[1:]]]
+    callers = stacks.innermost_of_all((parents, of_nodes), [
+        functions[function].kind == 'python'
+        for function in frames[::FRAME_COLUMNS]])
+    leaves = tables.column('stack')
+    records = [0] * len(tables)
+    if COUNT in tables.value_types:
+        records = [count if state == RUNNING else 0 for state, count in zip(
+            tables.column('state'), tables.value(COUNT.name))]
+    sums = [stacks.sums_of_nodes(parents, leaves, values)
+            for values in (tables.own_column, records)]
+    of_pairs = {}
+    for node in stacks.outermost_nodes(parents, keys, set(leaves),
+                                       len(functions)):
+        its = of_pairs.setdefault((callers[parents[node]], keys[node]), [0, 0])
+        for place, column in enumerate(sums):
+            its[place] += column[node]
+    found = {}
+    for (caller, callee), its in of_pairs.items():
+        place = FRAME_COLUMNS * caller
+        key = (*((None, 0) if caller < 0 else
+                 (place_key(functions[frames[place]]), frames[place + 1])),
+               place_key(functions[callee]))
+        found[key] = tuple(map(add, found.get(key, (0, 0)), its))
+    return found
 
 
 def _of_samples(tables, wanted, are_callers):

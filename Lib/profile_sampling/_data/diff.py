@@ -102,7 +102,7 @@ class Run:
     work     how many units of work it did; 1 if that was not asked
     cpu_wait_share
              of its time
-    calls    counts.Calls, if they are asked for
+    calls    counts.Calls; None: none were counted
 
     *first* is the first run, which decides whose lines are compared.  Raise
     ValueError if the profile does not have what was asked for.
@@ -115,7 +115,9 @@ class Run:
         self.duration_ns = tables.duration_ns
         self.python_version = tables.python_version
         self.names = NAMES[tables.names]
-        self.calls = counts.Calls(tables) if question.calls else None
+        self.calls = (counts.Calls(tables) if question.calls
+                      or tables.counts is not None and tables.counts.has_calls
+                      else None)
         self.depth_frames = tables.depth_frames
         self.work = _work(tables, question.per)
         if question.value is not None:
@@ -275,6 +277,11 @@ class Difference:
             self._counted_gate(number, text, least) if kind in COUNTED
             else self._gate(number, text, least)
             for number, (text, kind, _, least) in enumerate(question.targets)]
+
+    @property
+    def has_calls(self):
+        """Whether all runs have exact calls."""
+        return all([run.calls for run in (*self.before, *self.after)])
 
     def calls(self):
         """Return (rows, the total, whether they are of one request): what

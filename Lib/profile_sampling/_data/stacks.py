@@ -89,19 +89,14 @@ def sums_of_keys(nodes, samples, key_of_frame, n_keys):
     of_samples, *columns = zip(*samples)
     parents = nodes[::2].tolist()
     keys = [_NONE, *[key_of_frame[frame] for frame in nodes[3::2]]]
-    outermost = _outermost(parents, keys, set(of_samples), n_keys)
+    outermost = outermost_nodes(parents, keys, set(of_samples), n_keys)
     own, cum = [], []
     for column in columns:
         its_own, its_cum = [0] * n_keys, [0] * n_keys
-        sums = [0] * len(parents)
         for node, value in zip(of_samples, column):
-            sums[node] += value
             if node:
                 its_own[keys[node]] += value
-        for node in range(len(parents) - 1, 0, -1):
-            value = sums[node]
-            if value:
-                sums[parents[node]] += value
+        sums = sums_of_nodes(parents, of_samples, column)
         for node in outermost:
             its_cum[keys[node]] += sums[node]
         own.append(its_own)
@@ -111,7 +106,20 @@ def sums_of_keys(nodes, samples, key_of_frame, n_keys):
             for key in sorted({keys[node] for node in outermost})}
 
 
-def _outermost(parents, keys, leaves, n_keys):
+def sums_of_nodes(parents, leaves, values):
+    """Return a list: per node, the sum of the values of all stacks that go
+    through it."""
+    sums = [0] * len(parents)
+    for node, value in zip(leaves, values):
+        sums[node] += value
+    for node in range(len(parents) - 1, 0, -1):
+        value = sums[node]
+        if value:
+            sums[parents[node]] += value
+    return sums
+
+
+def outermost_nodes(parents, keys, leaves, n_keys):
     """Return the nodes on the stacks of *leaves* whose key no node above them
     has."""
     used = bytearray(len(parents))

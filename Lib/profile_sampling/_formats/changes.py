@@ -273,14 +273,29 @@ def _calls(difference, top):
                       ('', counted(len(same), 'line') + ' as before'), '', '',
                       0, '', ''))
     cells.append(_calls_cells(total))
+    return Table('calls', calls_title(total, is_per), columns, cells,
+                 value_type=difference.value_type,
+                 more=(len(changed) - len(changed[:top]), 'line'))
+
+
+def calls_title(total, is_per):
     text = ' \N{RIGHTWARDS ARROW} '.join(
         map(_count, (total.before, total.after)))
     if total.before and total.change:
         text += f' ({percent(total.relative)})'
-    return Table('calls', f'{text} calls{" of one request" if is_per else ""}'
-                 ', counted', columns, cells,
-                 value_type=difference.value_type,
-                 more=(len(changed) - len(changed[:top]), 'line'))
+    return f'{text} calls{" of one request" if is_per else ""}, counted'
+
+
+def calls_notes(difference):
+    """Return what is said of the signs of exact calls."""
+    rows, total, _ = difference.calls()
+    return (['~: its count differs from run to run']
+            if any([row.margin is None for row in (*rows, total)]) else [])
+
+
+def calls_tag(row):
+    """Return 'new' or 'gone' for what one side never called, '' otherwise."""
+    return '' if row.before and row.after else 'new' if row.after else 'gone'
 
 
 def _calls_cells(row):
@@ -292,10 +307,9 @@ def _calls_cells(row):
     if row.function is not None:
         name = (row.function.module or '',
                 f'{row.function.qualname}:{row.line}')
-    said = '' if row.before and row.after else 'new' if row.after else 'gone'
     return (*texts, change, *numbers, row.margin is None, name, row.name,
             row.function.filename if row.function is not None else '',
-            row.line, row.called, said if row.called else '')
+            row.line, row.called, calls_tag(row) if row.called else '')
 
 
 def _shown(difference, top):
@@ -337,9 +351,7 @@ def _relative(row):
 
 def _notes(difference):
     if difference.question.calls:
-        rows, total, _ = difference.calls()
-        if any([row.margin is None for row in (*rows, total)]):
-            yield '~: its count differs from run to run'
+        yield from calls_notes(difference)
         if not all(map(_is_counted, difference.gates)):
             yield 'gates need two runs a side or more, but for calls'
         return

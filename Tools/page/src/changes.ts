@@ -2,10 +2,11 @@
 
 import type {App, View} from './app';
 import {bar, parts} from './bars';
-import {h, head, link, stacked} from './dom';
-import type {Change, Changes} from './document';
+import {choices, h, head, link, stacked} from './dom';
+import type {CallChange, Change, Changes} from './document';
 import {finder, UNFILTERED, type Sum} from './model';
-import {amount, baseName, plural, said, signed, STATES} from './words';
+import {amount, baseName, heading, plural, said, signed, STATES}
+  from './words';
 
 const LEAST = 1;
 const ROWS = 200;
@@ -20,12 +21,27 @@ export const changes: View = {
 
 function drawChanges(app: App, found: Changes, place: HTMLElement): void {
   const isFound = app.query.q ? finder(app.query.q) : () => true;
+  const {calls} = found;
+  const isOfCalls = calls !== null && app.query.sort === 'calls';
+  const chosen = calls === null ? [] : [choices('What is compared', [
+    {text: heading(found.value), isChosen: !isOfCalls,
+      choose: () => app.ask({sort: 'time'})},
+    {text: 'Calls', isChosen: isOfCalls, tip: 'How often lines called ' +
+      'functions: counted, not sampled.',
+    choose: () => app.ask({sort: 'calls'})}])];
+  if (isOfCalls) {
+    place.replaceChildren(h('p', {class: 'lead'}, `${calls.lead}. `),
+      ...chosen, callsTable(app, calls.rows.filter((row) => isFound(
+        `${row.name} ${row.called}`)), calls.total),
+      ...calls.notes.map((note) => h('p', {class: 'm2 note'}, note)));
+    return;
+  }
   const rows = found.rows.filter((row) => isFound(
     [row.name, row.qualname, row.source, row.called].join(' ')));
   const clear = rows.filter((row) => row.is_clear).sort(
     (a, b) => Math.abs(b.change) - Math.abs(a.change));
   const same = rows.filter((row) => !row.is_clear);
-  place.replaceChildren(lead(found, clear), ...sums(app),
+  place.replaceChildren(lead(found, clear), ...chosen, ...sums(app),
     table(app, found, clear, same),
     ...found.notes.map((note) => h('p', {class: 'm2 note'}, note)));
 }
@@ -89,7 +105,7 @@ function sums(app: App): HTMLElement[] {
       })))];
 }
 
-function nameOf(row: Change): string {
+function nameOf(row: Change | CallChange): string {
   return row.file && row.line ? `${baseName(row.file)}:${row.line}`
     : row.name ?? 'without';
 }
@@ -143,6 +159,37 @@ function table(app: App, found: Changes, clear: readonly Change[],
       h('span', {class: 'more'}, 'more →'))),
     head('In', 'The library that the line called … and the function in ' +
       'which most of the time went.'))), body));
+}
+
+function callsTable(app: App, rows: readonly CallChange[],
+  total: CallChange): HTMLElement {
+  return stacked(h('table', {class: 'rows stack', 'aria-label':
+    'Calls by change'},
+  h('thead', {}, h('tr', {},
+    head('Line', 'The line that called. New and gone calls are marked.'),
+    head('Before → after', 'Counted: no give or take.', 'r'),
+    head('Change', 'After less before: − is less, + is more.', 'r'),
+    head('Calls', 'What the line called.'))),
+  h('tbody', {}, ...rows.map((row) => callsRow(app, row)),
+    callsRow(app, total, true))));
+}
+
+function callsRow(app: App, row: CallChange, isTotal = false): HTMLElement {
+  const css = row.change < 0 ? 'less' : row.change > 0 ? 'more' : 'm3';
+  const open = row.place < 0 ? null : () => app.show('mine', {side: 'after',
+    line: app.sides.after!.model.placeKey(row.place)});
+  const number = (its: number) => its.toLocaleString('en-US', {
+    maximumFractionDigits: 1});
+  return h('tr', {class: isTotal ? 'rest total' : row.called ? row.tag : 'rest',
+    tabindex: open ? 0 : null, onclick: open},
+  h('td', {class: 'key where'}, h('span', row.called ? {class: 'f', title:
+    row.file} : {}, nameOf(row)), row.tag
+    ? h('span', {class: `tag ${css}`}, row.tag) : null),
+  h('td', {class: 'r w2'}, row.before ? number(row.before) : '–',
+    h('span', {class: 'm3'}, ' → '), row.after ? number(row.after) : '–'),
+  h('td', {class: `r share ${css}`}, `${row.is_sure ? '' : '~ '}` +
+    signed(number(row.change), row.change)),
+  h('td', {}, row.called));
 }
 
 /** Where zero is, and how much the width of the column stands for. */

@@ -71,18 +71,33 @@ export interface Change {
   readonly place: number;
 }
 
+/** Calls that a line made of a function; of the total, both are ''. */
+export interface CallChange {
+  readonly name: string;
+  readonly file: string;
+  readonly line: number;
+  readonly called: string;
+  readonly before: number;
+  readonly after: number;
+  readonly change: number;
+  /** Whether the count differs from run to run. */
+  readonly is_sure: boolean;
+  readonly tag: '' | 'new' | 'gone';
+  readonly place: number;
+}
+
 /** Exact calls, beside the time of samples. */
 export interface Calls {
   readonly mode: string;
   /** What the head says of them. */
   readonly text: string;
   /** Of a line: its function, how many calls it made and its function had,
-   * and what it called: name, from there, from all lines. */
+   * and what it called: name, from there, from all lines, what one took. */
   readonly lines: readonly (readonly [
     number, number, number, number,
-    readonly (readonly [string, number, number])[]])[];
-  /** Functions, and how often they were called. */
-  readonly functions: readonly (readonly [number, number])[];
+    readonly (readonly [string, number, number, string])[]])[];
+  /** Functions, how often they were called, and what one call took. */
+  readonly functions: readonly (readonly [number, number, string])[];
   readonly queries: readonly {
     readonly route: string;
     readonly place: number;
@@ -113,6 +128,15 @@ export interface Changes {
   readonly total: Change;
   readonly rows: readonly Change[];
   readonly notes: readonly string[];
+  /** What changed of exact calls; null: not all profiles have them. */
+  readonly calls: {
+    readonly lead: string;
+    /** Whether they were asked for, instead of time. */
+    readonly is_first: boolean;
+    readonly rows: readonly CallChange[];
+    readonly total: CallChange;
+    readonly notes: readonly string[];
+  } | null;
 }
 
 export interface Facts {

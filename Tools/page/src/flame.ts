@@ -512,7 +512,7 @@ class Graph {
     const its = this.#shape.functions[node]!;
     const {functions} = model.doc;
     const parts = this.#partsOf(node);
-    const [, calls] = model.doc.calls?.functions.find(
+    const [, calls, each] = model.doc.calls?.functions.find(
       ([number]) => node > 0 && number === its) ?? [];
     return [h('h3', {}, node ? this.#name(node) : 'all'),
       h('div', {class: 'm2'}, !node ? '' : functions.origin[its] === MINE
@@ -525,6 +525,7 @@ class Graph {
         h('dd', {class: 'm2'}, percent(self, all)),
         ...calls ? [h('dt', {}, 'Calls'), h('dd', {}, count(calls)),
           h('dd', {class: 'm2'}, 'in all')] : [],
+        ...each ? [h('dt', {}, 'Each'), h('dd', {class: 'two'}, each)] : [],
         ...list(app, parts))];
   }
 
@@ -597,16 +598,25 @@ class Graph {
     const all = functionSums(model, app.weights);
     const shown = all.slice(0, top);
     const total = this.#layout.totals[0]!;
+    const counts = new Map((doc.calls?.functions ?? []).map(
+      ([number, calls, each]) => [number, {calls, each}]));
     const table = h('div', {}, h('table', {'aria-label': 'Functions by time'},
       h('thead', {}, h('tr', {},
         head('Total', 'In the function and in all that it called.', 'r'),
         h('th'), head('Self', 'In the function itself.', 'r'), h('th'),
+        ...counts.size ? [head('Calls', 'Counted, of the whole recording.',
+          'r'), head('Each', 'Total by outermost calls, of the whole ' +
+          'recording.', 'r')] : [],
         head('Function'), head('Package'))),
       h('tbody', {}, ...shown.map(({its, total: sum, self}) => h('tr', {},
         h('td', {class: 'r'}, app.amount(sum, total)),
         h('td', {class: 'r m2'}, percent(sum, total)),
         h('td', {class: 'r'}, app.amount(self, total)),
         h('td', {class: 'r m2'}, percent(self, total)),
+        ...counts.size ? [
+          h('td', {class: 'r'}, counts.has(its)
+            ? count(counts.get(its)!.calls) : ''),
+          h('td', {class: 'r m2'}, counts.get(its)?.each ?? '')] : [],
         h('td', {}, h('code', {}, model.names[its]!)),
         h('td', {class: 'm2'}, doc.functions.origin[its] === MINE ? 'my code'
           : doc.packages[doc.functions.package[its]!]!))))));

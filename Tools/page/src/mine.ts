@@ -203,10 +203,18 @@ function rowOf(app: App, row: Row, most: number, total: number,
         h('b', {}, row.called)) : null),
     h('code', {class: 'src'}, sourceOf(app, row)),
     calls && !hasCalls && !isBeside
-      ? h('span', {class: 'm2'}, plural(calls, 'call')) : null),
+      ? h('span', {class: 'm2'}, callsOf(app, row.place, calls)) : null),
   isBeside ? null : h('td', {class: 'in wide'}, row.called
     ? h('span', {class: 'l', title: row.called}, row.called)
     : h('span', {class: 'm3'}, 'itself')));
+}
+
+/** '48,000 calls · 120.0 a request' of a line that asks for something. */
+function callsOf({model: {doc}}: App, place: number, calls: number): string {
+  const its = doc.calls?.queries.find(
+    (row) => row.place === place && row.route && row.per);
+  return plural(calls, 'call') +
+    (its ? ` · ${its.per.toFixed(1)} a request` : '');
 }
 
 function restRows(app: App, nSmall: number, small: readonly Row[],

@@ -27,11 +27,11 @@ export interface Row extends Sum {
 }
 
 /** What a line called: how often, in how many calls of its function, and
- * each callee, with its calls of all lines. */
+ * each callee, with its calls of all lines and what one took. */
 export interface LineCalls {
   readonly calls: number;
   readonly ofFunction: number;
-  readonly callees: readonly (readonly [string, number, number])[];
+  readonly callees: readonly (readonly [string, number, number, string])[];
 }
 
 /** What is not code of mine. */

@@ -20,7 +20,7 @@ export interface Query extends Selection {
   /** Whether small rows are shown, too. */
   readonly all: boolean;
   readonly lanes: 'thread' | 'route';
-  /** What lines are sorted by. */
+  /** What lines are sorted by, and what of two profiles is compared. */
   readonly sort: 'time' | 'calls';
   /** The request whose times are shown, and from which time on they are slow;
    * 0: the slowest 1 %. */
@@ -36,8 +36,8 @@ export function initial(doc: Document): Query {
   return {
     view: doc.changes ? 'diff' : 'mine', state: '', time: null, label: null,
     idle: false, q: '', line: '', colour: 'package', flip: false, fold: false,
-    all: false, slow: '', from: 0, side: 'after', waits: '', sort: 'time',
-    lanes: doc.route < 0 ? 'thread' : 'route'};
+    all: false, slow: '', from: 0, side: 'after', waits: '',
+    sort: doc.changes?.calls?.is_first ? 'calls' : 'time', lanes: doc.route < 0 ? 'thread' : 'route'};
 }
 
 /** Everything that is not as it was at first. */

@@ -92,9 +92,10 @@ function callees({model}: App, place: number): HTMLElement | null {
   const its = model.callsAt(place);
   return its === undefined ? null : h('div', {class: 'sum'},
     h('b', {}, 'Calls of this line'), ...its.callees.map(
-      ([name, calls, ofAll]) => h('div', {}, `${count(calls)} `,
+      ([name, calls, ofAll, each]) => h('div', {}, `${count(calls)} `,
         h('code', {}, name), ofAll > calls
-          ? h('span', {class: 'm3'}, ` of ${count(ofAll)} in all`) : null)));
+          ? h('span', {class: 'm3'}, ` of ${count(ofAll)} in all`) : null,
+        each ? h('span', {class: 'm2'}, `, ${each} each`) : null)));
 }
 
 function why(app: App, text: Text | null, number: number): string[] {

@@ -5,6 +5,10 @@ from profile_sampling._data.diff import LINE
 from profile_sampling._formats import changes as words_of
 from profile_sampling._formats.json_text import known_text
 from profile_sampling._formats.page import words
+from profile_sampling._formats.words import counted
+
+# Rows of exact calls.
+_CALLS = 200
 
 
 def changes(difference, columns, sources=None):
@@ -24,7 +28,41 @@ def changes(difference, columns, sources=None):
         'before': _side(difference.before), 'after': _side(difference.after),
         'total': _amounts(difference.total),
         'rows': [_amounts(row) | _place(row, columns, lines, is_by_line)
-                 for row in difference.rows]}
+                 for row in difference.rows],
+        'calls': _calls(difference, columns)}
+
+
+def _calls(difference, columns):
+    """Return what changed of exact calls; None: not all runs have them."""
+    if not difference.has_calls:
+        return None
+    rows, total, is_per = difference.calls()
+    changed = [row for row in rows if row.change]
+    found = [_call(row, columns) for row in changed[:_CALLS]]
+    for text, rest in (
+            ('more', changed[_CALLS:]),
+            ('as before', [row for row in rows if not row.change])):
+        if rest:
+            before, after = [sum([getattr(row, side) for row in rest])
+                             for side in ('before', 'after')]
+            found.append({
+                'name': f'{counted(len(rest), "line")} {text}', 'file': '',
+                'line': 0, 'called': '', 'before': before, 'after': after,
+                'change': after - before, 'is_sure': True, 'tag': '',
+                'place': -1})
+    return {'lead': words_of.calls_title(total, is_per),
+            'is_first': difference.question.calls, 'rows': found,
+            'total': _call(total, columns),
+            'notes': words_of.calls_notes(difference)}
+
+
+def _call(row, columns):
+    return {'name': row.name, 'line': row.line,
+            'file': '' if row.function is None else row.function.filename,
+            'called': row.called, 'before': row.before, 'after': row.after,
+            'change': row.change, 'is_sure': row.margin is not None,
+            'tag': words_of.calls_tag(row) if row.called else '',
+            'place': columns.places.get((row.function, row.line), -1)}
 
 
 def _side(runs):

@@ -18,6 +18,11 @@ from ..support.timed import timed, with_records
 from .test_count_tables import shop
 
 MS = 1_000_000
+# What one call takes, in test_calls().
+FIRST, PRICE = (
+    text.replace(' ', '\N{NO-BREAK SPACE}') for text in (
+        '188 \N{MICRO SIGN}s \N{PLUS-MINUS SIGN} 3.87 \N{MICRO SIGN}s',
+        '10.0 ms \N{PLUS-MINUS SIGN} 1.86 ms'))
 NOWHERE = 'lost', 'unsampled', 'custom'
 
 
@@ -420,13 +425,18 @@ class FactsTest(unittest.TestCase):
             (its.name(function), line, calls, of_function, callees)
             for function, line, calls, of_function, callees
             in its.calls['lines']], [
-                ('shop.orders', 12, 4800, 40, [['sql.first', 4800, 4800]]),
-                ('shop.orders', 14, 50, 40, [['shop.price', 50, 50]]),
-                ('shop.price', 20, 2000, 50, [['shop.is_eur', 2000, 2000]])])
+                ('shop.orders', 12, 4800, 40, [
+                    ['sql.first', 4800, 4800, FIRST]]),
+                # Ten of the fifty were no calls within another.
+                ('shop.orders', 14, 50, 40, [['shop.price', 50, 50, PRICE]]),
+                # No sample was in it.
+                ('shop.price', 20, 2000, 50, [
+                    ['shop.is_eur', 2000, 2000, '']])])
         self.assertEqual(
-            {its.name(number): calls for number, calls
+            {its.name(number): more for number, *more
              in its.calls['functions']},
-            {'sql.first': 4800, 'shop.orders': 40, 'shop.price': 50})
+            {'sql.first': [4800, FIRST], 'shop.orders': [40, '25.0\xa0ms'],
+             'shop.price': [50, PRICE]})
         query, = its.calls['queries']
         self.assertEqual(its.place(query['place']), ('shop.orders', 12))
         self.assertEqual((query['calls'], query['per'], query['ns'],
@@ -434,6 +444,29 @@ class FactsTest(unittest.TestCase):
                          (4800, 120, 900 * MS, 'Each GET /orders runs 120 '
                           'queries'))
         self.assertIsNone(document_of(example().profile()).calls)
+
+
+    def test_calls_that_changed(self):
+        def changed(before, **after):
+            sides = [Profile._from_tables(tables)
+                     for tables in (before, shop(**after))]
+            difference = ProfileDiff(*sides)._difference
+            return document_of(sides[1], changes=difference).changes['calls']
+
+        its = changed(shop(), queries=4900)
+        self.assertEqual(its['lead'], '6,890 \u2192 6,990 (+1.5 %) calls, '
+                         'counted')
+        row, same = its['rows']
+        self.assertEqual(
+            [row[key] for key in ('name', 'line', 'called', 'before', 'after',
+                                  'change', 'is_sure', 'tag')],
+            ['shop.orders', 12, 'sql.first', 4800, 4900, 100, True, ''])
+        self.assertEqual(
+            (same['name'], same['before'], same['after'], same['place']),
+            ('3 lines as before', 2090, 2090, -1))
+        self.assertEqual(its['total']['change'], 100)
+        self.assertIs(its['is_first'], False)
+        self.assertIsNone(changed(shop('queries')))
 
 
 class OtherProfilesTest(unittest.TestCase):

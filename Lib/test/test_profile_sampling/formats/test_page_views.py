@@ -13,7 +13,7 @@ from profile_sampling._formats import tables_of_waits
 
 from ..support import hard_profiles
 from ..support.browser import (
-    Keys, complaints, needs_browser, press, webdriver)
+    Keys, complaints, needs_browser, press, wait_for, webdriver)
 from ..support.builders import Builder, example
 from ..support.pages import BrowserTest, idle_threads
 from ..support.random_profiles import random_profile
@@ -207,7 +207,8 @@ class MyCodeTest(ViewTest):
         self.click('#view tbody tr')
         self.assertIn('Line 12 made 4,800 calls, 120.0 a call of orders, '
                       'and took', self.text('.panel'))
-        self.assertIn('4,800 sql.first', self.text('.panel'))
+        self.assertIn('4,800 sql.first, 188 \N{MICRO SIGN}s \N{PLUS-MINUS SIGN} '
+                      '3.87 \N{MICRO SIGN}s each', self.text('.panel'))
         self.show(profile, view='slow')
         self.assertIn('Each GET /orders runs 120 queries at shop.orders:12.',
                       self.text('#view'))
@@ -337,8 +338,32 @@ class OtherViewsTest(ViewTest):
         self.run_js('document.querySelector("#flame").focus()')
         press(self.driver, Keys.ARROW_DOWN)
         press(self.driver, Keys.ARROW_DOWN)
-        self.assertIn('Calls', self.text('#tip'))
-        self.assertIn('4,800', self.text('#tip'))
+        self.assertRegex(self.text('#tip'), r'Calls\s+4,800\s+in all\s+Each\s+'
+                         '188 \N{MICRO SIGN}s \N{PLUS-MINUS SIGN} 3.87')
+        self.click('#view summary')
+        self.assertEqual(
+            [row[4:7] for row in wait_for(
+                self.driver, lambda _: self.rows('Functions by time'))], [
+                ['40', '25.0 ms', 'shop.orders'],
+                ['4,800', '188 \N{MICRO SIGN}s \N{PLUS-MINUS SIGN} 3.87 '
+                 '\N{MICRO SIGN}s', 'sql.first'],
+                ['50', '10.0 ms \N{PLUS-MINUS SIGN} 1.86 ms', 'shop.price']])
+
+    def test_calls_that_changed(self):
+        sides = [Profile._from_tables(shop(queries=number))
+                 for number in (4800, 4900)]
+        self.show(ProfileDiff(*sides))
+        self.assertIsNone(self.rows('Calls by change'))
+        self.click('.seg button', 'Calls')
+        self.assertIn('6,890 \u2192 6,990 (+1.5 %) calls, counted.',
+                      self.text('#view .lead'))
+        self.assertEqual(self.rows('Calls by change'), [
+            ['shop.py:12', '4,800 \u2192 4,900', '+100', 'sql.first'],
+            ['3 lines as before', '2,090 \u2192 2,090', '0', ''],
+            ['all', '6,890 \u2192 6,990', '+100', '']])
+        self.assertIsNone(self.rows('Lines by change'))
+        self.click('#view tbody tr')
+        self.assertIn('Line 12 made 4,900 calls', self.text('.panel'))
 
     def test_timeline(self):
         self.show(with_moments(), view='time', lanes='thread')
