@@ -174,6 +174,32 @@ class ExactTest(SessionTest):
         self.assertEqual(numbers(found)['fib'], (21_891, 1, 0))
         self.assertEqual(deepest(found, 'fib'), 20)
 
+    def test_recursion_of_init(self):
+        # A class that is called with "all" goes through C, as with cProfile:
+        # so deep a stack of C is refused, whatever setrecursionlimit() says.
+        class Chain:
+
+            def __init__(self, n):
+                self.rest = Chain(n - 1) if n else None
+
+        levels = 5000
+        with support.set_recursion_limit(3 * levels):
+            for calls, is_refused in ('python', False), ('all', True):
+                found = counted(lambda: Chain(1000), calls)
+                self.assertEqual(numbers(found)[Chain.__init__.__qualname__],
+                                 (1001, 1, 0))
+                with profile(calls=calls) as block:
+                    if is_refused:
+                        self.assertRaises(RecursionError, Chain, levels)
+                    else:
+                        Chain(levels)
+                self.assertEqual(
+                    numbers(block.profile)[Chain.__init__.__qualname__][0]
+                    <= levels, is_refused)
+            profiler = cProfile.Profile()
+            with profiler:
+                self.assertRaises(RecursionError, Chain, levels)
+
     def test_mutual_recursion(self):
         found = numbers(counted(lambda: (even(51), even(50))))
         self.assertEqual(found['even'], (52, 2, 0))
@@ -547,6 +573,8 @@ class BesideOthersTest(SessionTest):
             self.addCleanup(sys.monitoring.free_tool_id, number)
         with self.assertRaisesRegex(RuntimeError, r'no free id .*5 tool5'):
             profile(calls='python').__enter__()
+        with self.assertRaisesRegex(RuntimeError, 'no free id'):
+            profile_sampling.start(calls='python')
         self.assertFalse(profile_sampling.running())
         counted(lambda: None, 'off')
 
@@ -727,6 +755,27 @@ class CommandLineTest(unittest.TestCase):
             f()
             ''', calls='python,duration_s=1')
         self.assertEqual(numbers(found)['f'], (1, 1, 0))
+
+    def test_no_free_id(self):
+        # The session begins before any other code of Python: only a program
+        # that embeds Python can have taken them.
+        _, _, err = script_helper.assert_python_ok('-c', textwrap.dedent(f"""
+            import sys
+            from profile_sampling._recording import command_line
+            for number in range(6):
+                sys.monitoring.use_tool_id(number, f'tool{{number}}')
+            assert not command_line.begin(
+                {f'wall,out={self.path},calls=python'!r}, True)
+            def work(): return sum(range(1000))
+            for _ in range(5000): work()
+            """))
+        self.assertIn(
+            b'sampleprof: calls are not counted: sys.monitoring has no free '
+            b'id (2 tool2, 3 tool3, 4 tool4, 5 tool5). Sampling goes on', err)
+        found = Profile.load(self.path)
+        self.assertIsNone(found.calls)
+        self.assertIn('work', [row.function.qualname
+                               for row in found.functions()])
 
     def test_unknown_mode(self):
         status, _, err = script_helper.assert_python_failure(
