@@ -10,9 +10,8 @@ recursion a function can be on a stack more than once; then what its innermost
 frame called is what it called.  So own cost and calls of a function add up to
 its cumulative values, which is how readers compute these.
 
-If calls were counted, their number is exact, and a line of the head says so.
-A sampler alone knows none: then, and for what was not counted, it is that of
-samples, and at least 1, as readers take no call for own cost.
+Numbers of calls are exact.  What was not counted has 1, as readers take no
+call for own cost; a line of the head says what was.
 
 What gets lost: stacks beyond one call, columns and instructions, threads,
 states but for pseudo-frames, labels, tasks, who held the GIL and counters.
@@ -22,7 +21,7 @@ from profile_sampling._data.call_graph import CallGraph
 from profile_sampling._data.call_paths import ROOT, CallPaths
 from profile_sampling._data.measures import measures
 from profile_sampling._data.counts import place_key
-from profile_sampling._data.values import COUNT, NO_FRAMES, printable
+from profile_sampling._data.values import NO_FRAMES, printable
 
 _UNKNOWN = '???'
 _NO_FRAMES = _UNKNOWN, NO_FRAMES
@@ -37,7 +36,7 @@ def encode(tables):
     own = paths.self_sums([measure.column for measure in all_measures])
     totals = [sum(measure.column) for measure in all_measures]
     lines = [*_head(tables, all_measures, totals),
-             *_Body(tables, paths, all_measures, own).lines(),
+             *_Body(tables, paths, own).lines(),
              f'totals: {_numbers(totals)}', '']
     return '\n'.join(lines).encode()
 
@@ -53,14 +52,19 @@ def _head(tables, all_measures, totals):
         yield f'cmd: {command}'
     yield (f'desc: Trigger: {printable(tables.mode)} profile of Python '
            f'{printable(tables.python_version)}')
-    if tables.counts is not None and tables.counts.has_calls:
-        yield f'desc: Calls: counted ({tables.counts.mode})'
+    yield 'desc: Calls: ' + (
+        f'counted ({tables.counts.mode})' if _has_calls(tables)
+        else 'not counted, 1 stands for any number')
     yield 'positions: line'
     for event, measure in zip(events, all_measures):
         yield f'event: {event} : {measure.title} ({printable(measure.unit)})'
     # Readers take this line for the last of the head.
     yield f'events: {" ".join(events)}'
     yield f'summary: {_numbers(totals)}'
+
+
+def _has_calls(tables):
+    return tables.counts is not None and tables.counts.has_calls
 
 
 def _event_names(all_measures):
@@ -85,7 +89,7 @@ def _numbers(values):
 class _Body:
     """The lines of the functions."""
 
-    def __init__(self, tables, paths, all_measures, own):
+    def __init__(self, tables, paths, own):
         self._paths = paths
         self._own = own
         self._graph = CallGraph(
@@ -94,17 +98,14 @@ class _Body:
         calls = [self._graph.of_innermost_calls(paths.cumulative(sums))
                  for sums in own]
         self._n_calls = [1] * len(self._graph.calls)
-        for measure, sums in zip(all_measures, calls):
-            if measure.name == COUNT.name:
-                self._n_calls = [max(1, count) for count in sums]
-        if tables.counts is not None and tables.counts.has_calls:
+        if _has_calls(tables):
             self._count(tables.counts.calls)
         self._calls = list(zip(*calls))
         self._numbers = {}, {}
         self._called = {}
 
     def _count(self, counted):
-        """Put exact numbers in place of those of samples."""
+        """Put exact numbers in place of 1."""
         sums = {}
         for row in counted:
             key = place_key(row.caller), row.line, place_key(row.callee)

@@ -34,7 +34,8 @@ class RunTest(unittest.TestCase):
         self.assertTrue(result.stdout.startswith('610 a -s\n'))
         self.assertRegex(result.stdout, r'Ordered by: call count\n')
         self.assertRegex(result.stdout, r'\n +1973/1 .* fib\.py:2\(fib\)\n')
-        self.assertRegex(result.stdout, r'\n +1 .* \{builtins\.print\}\n')
+        self.assertRegex(result.stdout, r'\n +1 .* \{built-in method builtins\.print\}'
+                                        r'\n')
         self.assertIn('Times are sampled', result.stdout)
         self.assertEqual(os.listdir(), ['fib.py'])
 

@@ -35,14 +35,15 @@ class ContentTest(unittest.TestCase):
         b.sample('', wall_ns=3, state='unsampled')
         text = written(b)
         self.assertIn('\npid: 7\ndesc: Trigger: wall profile of Python '
-                      '3.13.5\npositions: line\n', text)
+                      '3.13.5\ndesc: Calls: not counted, 1 stands for any '
+                      'number\npositions: line\n', text)
         self.assertIn('\nevents: WallNs Samples CpuNs\nsummary: 18 6 4\n',
                       text)
         self.assertEqual(body(text).splitlines(), [
             'fl=(1) ???', 'fn=(1) [no frames]', '0 3 1 0',
             # Each call has the line it is on, and what it cost.
             'fl=(2) /src/a.py', 'fn=(2) a.main',
-            'cfi=(3) /src/b.py', 'cfn=(3) b.f', 'calls=3 0', '3 6 3 4',
+            'cfi=(3) /src/b.py', 'cfn=(3) b.f', 'calls=1 0', '3 6 3 4',
             '4 2 1 0',
             'cfi=(1)', 'cfn=(4) time.sleep', 'calls=1 0', '4 7 1 0',
             'fl=(3)', 'fn=(3)', '9 5 2 4', '10 1 1 0',
