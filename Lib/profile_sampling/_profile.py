@@ -221,11 +221,10 @@ class Profile(Sums):
     def merge(cls, *profiles, max_bytes=None):
         """Return the sum of profiles, such as those of several processes.
 
-        Each sample gets the label 'pid', the number of the process it was
-        taken in, unless the program has labelled it so itself.  Weights and
-        counters are added up; the duration is the time in which at least
-        one of the sessions was running.  The rate is 0 if it was not the
-        same in all.
+        Threads keep their process, by which group_by('pid') parts them.
+        Weights and counters are added up; the duration is the time in which
+        at least one of the sessions was running.  The rate is 0 if it was
+        not the same in all.
 
         Raise TypeError for what is no Profile, ValueError for profiles of
         different modes, for none, and if the sum needs more memory than
@@ -405,9 +404,8 @@ class Profile(Sums):
     def __add__(self, other):
         """The sum of two profiles.
 
-        As by merge(), but samples get the label 'pid' only if processes
-        differ, and the counters of one session count once: the sum of the
-        parts of a profile is the profile.  A profile and itself are no parts:
+        As by merge(), but the counters of one session count once: the sum of
+        the parts of a profile is the profile.  A profile and itself are no parts:
         p + p has all counters twice, as it has all weights.
         """
         if not isinstance(other, Profile):

@@ -7,9 +7,8 @@ from profile_sampling._cli.common import (
     Failure, add_format, add_max_bytes, add_output, add_source, choose_format,
     encoded, fault, load, refuse_input, refuse_terminal, say, source_options,
     write)
-from profile_sampling._data import by_label, content
+from profile_sampling._data import content
 from profile_sampling._data.losses import lost_counts
-from profile_sampling._data.label_names import PID_LABEL
 from profile_sampling._data.merge import Merger
 from profile_sampling._data.tables import Tables
 from profile_sampling._data.values import COUNT
@@ -54,8 +53,7 @@ def _run(options):
             merger.add(tables)
         except ValueError as exc:
             raise Failure(f'{path}: {fault(exc)}') from None
-        nameless += (tables.pid is None
-                     and PID_LABEL not in by_label.keys(tables))
+        nameless += tables.pid is None and not tables.processes - {None}
     tables = Tables(merger.raw())
     arguments = source_options(options) if format == 'html' else {}
     write(options.output, encoded(tables, format, **arguments))
@@ -71,10 +69,7 @@ def _loaded(paths, options):
 
 
 def _merged(tables, files, nameless, output):
-    pids = 0
-    if PID_LABEL in by_label.keys(tables):
-        pids = len([row for row in by_label.rows(tables, PID_LABEL)
-                    if row.value is not None])
+    pids = len(tables.processes - {None})
     lost = sum(lost_counts(tables.stats).values())
     line = (f'merged {words.counted(files, "file")} of '
             f'{words.counted(pids, "process", "processes")}'

@@ -14,7 +14,6 @@ from profile_sampling._data import (
     allocations, growth, idle, keys, select, shape)
 from profile_sampling._data.on_clocks import on_clocks
 from profile_sampling._data.by_site import sites_of
-from profile_sampling._data.label_names import PID_LABEL
 from profile_sampling._formats import (
     memory, report_files, tables_of, tables_of_calls, tables_of_code,
     tables_of_cost, tables_of_counts, tables_of_gil, tables_of_imports,
@@ -457,7 +456,7 @@ def _first(whole, tables, sites, options):
     if tables_of_imports.come_first(tables, sites):
         shown[:0] = tables_of_imports.imports(tables, sites, options.top)
     if options.by_process:
-        shown.append(tables_of.by_key(tables, sites, options.top, PID_LABEL))
+        shown.append(tables_of.by_key(tables, sites, options.top, 'pid'))
     return shown
 
 

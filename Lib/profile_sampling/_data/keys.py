@@ -2,11 +2,11 @@
 
 from profile_sampling._data import by_label, checks
 from profile_sampling._data.label_names import (
-    BLOCK_TYPE, PID_LABEL, key_of, label_of)
+    BLOCK_TYPE, key_of, label_of)
 from profile_sampling._data.tables import FRAME_COLUMNS
 from profile_sampling._data.values import STATES, Thread, did_you_mean
 
-_THREAD, _STATE, _FILE = 'thread', 'state', 'file'
+_OWN = _THREAD, _STATE, _FILE, _PID = 'thread', 'state', 'file', 'pid'
 # What a label that is called otherwise is called here, too.
 _TYPE = 'type'
 # Clocks say what their values cost, samples decide nothing.
@@ -18,11 +18,8 @@ def check(tables, key):
     checks.text('key', key)
     labels = by_label.labels(tables)
     plain = tables.schema.plain_keys
-    is_there = (key in (_THREAD, _STATE, _FILE, *plain)
-                or _label(key, labels) in labels
-                or key == PID_LABEL and tables.pid is not None)
-    if not is_there:
-        known = [_THREAD, _STATE, _FILE, *plain, *map(key_of, labels)]
+    if key not in (*_OWN, *plain) and _label(key, labels) not in labels:
+        known = [*_OWN, *plain, *map(key_of, labels)]
         raise ValueError(f'no sample has the label {key!r}; there are: '
                          + ', '.join(known) + did_you_mean(key, known))
 
@@ -42,6 +39,10 @@ def values(tables, key):
     labels = by_label.labels(tables)
     if key == _THREAD:
         return [tables.threads[number] for number in tables.column('thread')]
+    if key == _PID:
+        pids = [thread.process and str(thread.process.pid)
+                for thread in tables.threads]
+        return [pids[number] for number in tables.column('thread')]
     if key == _STATE:
         return [STATES[number] for number in tables.column('state')]
     if key == _FILE:
@@ -49,10 +50,7 @@ def values(tables, key):
         return [of_nodes[number] for number in tables.column('stack')]
     if key in tables.schema.plain_keys:
         return list(map(str, tables.column(key)))
-    label = _label(key, labels)
-    if label == PID_LABEL and label not in labels and tables.pid is not None:
-        return [str(tables.pid)] * len(tables.column('state'))
-    of_sets = by_label.values(tables.labels, label)
+    of_sets = by_label.values(tables.labels, _label(key, labels))
     return [of_sets[number] for number in tables.column('labels')]
 
 

@@ -18,8 +18,6 @@ HOLDER_THREAD_ID = 'gil holder thread id'
 HOLDER_THREAD_NATIVE_ID = 'gil holder thread native id'
 OPCODE = 'opcode'
 OFFSET = 'instruction offset'
-# What a sum of several processes has for the number of each.
-PID_LABEL = 'pid'
 # The name of the function that a task runs.
 TASK_CLASS = 'task_class'
 # What a request does after it was answered; see request().
@@ -39,7 +37,7 @@ RESERVED = (*OURS, TASK_CLASS, ANSWERED, BLOCK_TYPE)
 
 # Keys that are no labels; a label of such a name is 'label:task'.
 TASK_KEY = 'task'
-OWN_KEYS = frozenset((TASK_KEY, 'thread', 'state', 'file'))
+OWN_KEYS = frozenset((TASK_KEY, 'thread', 'state', 'file', 'pid'))
 
 # Before a name where keys and labels are named: it is a label's.
 _LABEL = 'label:'

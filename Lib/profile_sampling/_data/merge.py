@@ -9,7 +9,6 @@ from itertools import repeat
 
 from profile_sampling._data import (
     allocations, checks, content, counts, lives, timeline)
-from profile_sampling._data.label_names import PID_LABEL
 from profile_sampling._data.losses import add_counter
 from profile_sampling._data.numbering import frame_numbers, number_of
 from profile_sampling._data.origins import ORIGINS
@@ -38,8 +37,7 @@ class Merger:
         raw = merger.raw()
     """
 
-    def __init__(self, max_bytes=None, *, label_pids=True):
-        self._label_pids = label_pids
+    def __init__(self, max_bytes=None):
         self._max_bytes = (MAX_BYTES if max_bytes is None
                            else checks.whole(
                                'max_bytes', max_bytes, least=0))
@@ -128,15 +126,8 @@ class Merger:
             tables, functions, self._rows['frames']))
 
     def _labels(self, tables):
-        """Return the number here of each row of labels.
-
-        The process is the outermost label of all, so that one of the
-        program's own with that name hides it.
-        """
+        """Return the number here of each row of labels."""
         numbers = [0]
-        if self._label_pids and tables.pid is not None:
-            numbers[0] = self._number(
-                'labels', (0, PID_LABEL, str(tables.pid), 0))
         for parent, *label in tables.labels[1:]:
             numbers.append(self._number('labels', (numbers[parent], *label)))
         return numbers
@@ -262,12 +253,11 @@ def plus(one, other):
     # Which columns of values come first must not depend on who is added.
     one, other = sorted((one, other), key=lambda tables: [
         value_type.name for value_type in tables.value_types])
-    same_process = one.pid == other.pid
-    merger = Merger(label_pids=not same_process)
+    merger = Merger()
     merger.add(one)
     merger.add(other)
     raw = merger.raw()
-    if same_process:
+    if one.pid == other.pid:
         raw['pid'] = one.pid
     facts = one.facts()
     if facts == other.facts() and not _is_twice(one, other):

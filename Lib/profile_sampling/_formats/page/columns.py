@@ -5,7 +5,8 @@ from array import array
 from itertools import chain, compress, count, repeat
 from operator import sub
 
-from profile_sampling._data import by_label, by_site, by_wait, culprits, trees
+from profile_sampling._data import (
+    by_label, by_site, by_wait, culprits, keys, trees)
 from profile_sampling._data.label_names import TASKS
 from profile_sampling._data.tables import FRAME_COLUMNS
 from profile_sampling._data.values import DELAY, MEASURED, WALL
@@ -141,9 +142,10 @@ class Columns:
                            for key in self.label_keys]))
                 or [()] * len(tables.labels))
         # Other keys of the profile are chosen like labels.
-        others = tables.schema.plain_keys
+        others = [*tables.schema.plain_keys,
+                  *['pid'] * (len(tables.processes) > 1)]
         self.label_keys += others
-        others = zip(*[map(str, tables.column(key)) for key in others])
+        others = zip(*[keys.values(tables, key) for key in others])
         numbers = {}
         found = [numbers.setdefault((*rows[row], *its), len(numbers))
                  for row, its in zip(tables.column('labels'),

@@ -7,7 +7,6 @@ versions of Python: one that this version does not have is not known here.
 """
 
 from profile_sampling._data import label_names, opcodes
-from profile_sampling._data.label_names import PID_LABEL
 from profile_sampling._data.values import (
     EMPTY_LABELS, NOBODY, NOT_KNOWN, WAITING)
 from profile_sampling._formats.pprof import (
@@ -135,7 +134,7 @@ class Labels:
             return process_of(texts[label_names.PROCESS])
         if self._process is None and self._is_ours:
             # Merged files of earlier versions have nothing else.
-            for pid in labels.get(PID_LABEL, ()):
+            for pid in labels.get('pid', ()):
                 return process_of(pid)
         return self._process
 

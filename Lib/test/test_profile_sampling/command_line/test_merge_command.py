@@ -77,9 +77,7 @@ class CommandTest(ForkedCommandLineTest):
         status, _, err = self.run_cli('merge', '-o', 'a.pb.gz', '[1]*.pb.gz')
         self.assertEqual(status, 0)
         self.assertIn('merged 1 file of 1 process into', err)
-        self.assertEqual([row.value for row
-                          in self.load('a.pb.gz').label_values('pid')],
-                         ['99'])
+        self.assertEqual(list(self.load('a.pb.gz').group_by('pid')), ['99'])
 
     def test_many_files(self):
         for pid in range(1000, 1300):

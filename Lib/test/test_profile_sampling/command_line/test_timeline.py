@@ -141,7 +141,7 @@ class TimelineTest(ProgramTest):
                  f'{sys.executable} work.py & {sys.executable} forks.py; wait')
         profile = self.load('a.pb.gz')
         self.check_whole(profile)
-        self.assertEqual(len(profile.label_values('pid')), 4)
+        self.assertEqual(len(profile.group_by('pid')), 4)
         # The parent of a fork only waits: a wait is one record.
         for part in profile.group_by('pid').values():
             self.assertGreater(len(part.timeline), 2)

@@ -305,13 +305,14 @@ class ForksTest(ChildrenTest):
                                  'all.pb.gz', '*.pb.gz')
         self.assertEqual(merged.status, 0, merged.err)
         self.assertIn('merged 6 files of 6 processes into', merged.err)
-        rows = self.load('all.pb.gz').label_values('pid')
+        def totals(profile):
+            return (profile.total_count, profile.total_cpu_ns,
+                    profile.total_wall_ns)
+
+        parts = self.load('all.pb.gz').group_by('pid')
         self.assertEqual(
-            {int(row.value): (row.count, row.cpu_ns, row.wall_ns)
-             for row in rows},
-            {pid: (profile.total_count, profile.total_cpu_ns,
-                   profile.total_wall_ns)
-             for pid, profile in profiles.items()})
+            {int(pid): totals(part) for pid, part in parts.items()},
+            {pid: totals(profile) for pid, profile in profiles.items()})
 
 
 def start_of(pid):

@@ -117,13 +117,11 @@ def total(figures, what):
 
 def cuts(profile, rng):
     """Iterate over (name, parts) of the ways to cut."""
-    for key in 'state', 'thread', 'task', 'route', 'file', 'function':
+    for key in 'state', 'thread', 'task', 'route', 'file', 'function', 'pid':
         try:
             yield key, list(profile.group_by(key).values())
         except ValueError:
             pass        # no sample has that label
-    if 'pid' in profile.label_keys:
-        yield 'pid', list(profile.group_by('pid').values())
     pattern = rng.choice(['app.main', 'view', 'sleep', 'worker', '_run'])
     yield f'focus {pattern}', [profile.focus(pattern), profile.ignore(pattern)]
     yield 'label', [profile.filter(labels={'route': value}) for value in

@@ -31,20 +31,18 @@ class MergeTest(unittest.TestCase):
     def test_pid_of_each_sample(self):
         merged = self.merge(process(11, ns=100), process(12, ns=1_000))
         self.assertEqual(
-            {row.value: (row.count, row.cpu_ns, row.wall_ns)
-             for row in merged.label_values('pid')},
+            {pid: (part.total_count, part.total_cpu_ns, part.total_wall_ns)
+             for pid, part in merged.group_by('pid').items()},
             {'11': (1, 50, 100), '12': (1, 500, 1_000)})
         self.assertIsNone(merged.pid)
+        # It is no label.
+        self.assertEqual(merged.label_keys, ())
 
     def test_one(self):
         profile = example(pid=7).profile()
         merged = self.merge(profile)
         facts = facts_of(profile)
         facts['pid'] = None
-        facts['samples'] = {
-            (stack, thread, state, (*labels, ('pid', '7')), *more): weights
-            for (stack, thread, state, labels, *more), weights
-            in facts['samples'].items()}
         self.assertEqual(facts_of(merged), facts)
 
     def test_own_labels_and_tasks(self):
@@ -54,9 +52,11 @@ class MergeTest(unittest.TestCase):
         merged = self.merge(b.profile())
         self.assertEqual(
             [(s.labels, s.task_name, s.task_id) for s in merged.samples],
-            [({'a': 'b', 'pid': '5', 'route': '/x'}, 'T', 9),
+            [({'a': 'b', 'route': '/x'}, 'T', 9),
              # What the program calls pid is its own business.
              ({'pid': 'mine'}, None, None)])
+        self.assertEqual(list(merged.group_by('pid')), ['5'])
+        self.assertEqual(list(merged.group_by('label:pid')), [None, 'mine'])
 
     def test_threads_of_processes(self):
         # Forks in containers have threads of equal names and numbers.
@@ -122,8 +122,7 @@ class MergeTest(unittest.TestCase):
         profile = example().profile()
         self.assertIsNone(reloaded(profile).pid)
         merged = self.merge(profile, process(3))
-        self.assertEqual([row.value for row in merged.label_values('pid')],
-                         [None, '3'])
+        self.assertEqual(list(merged.group_by('pid')), [None, '3'])
 
     def test_modes(self):
         with self.assertRaisesRegex(ValueError, 'mode cpu with one of mode '

@@ -193,9 +193,9 @@ class SumTest(unittest.TestCase):
         both = Profile.merge(later, first)
         self.assertEqual(
             sorted(zip(both.timeline.time_ns,
-                       [both.samples[row].labels['pid']
+                       [both.samples[row].thread.process.pid
                         for row in both.timeline.sample])),
-            [(500, '1'), (7900, '2')])
+            [(500, 1), (7900, 2)])
         self.assertEqual(untimed(both), (0, 0, 0))
         # 6,900 to 7,900 ns is that of the second.
         self.assertEqual(values(both.between(6_900, 8_000)),
