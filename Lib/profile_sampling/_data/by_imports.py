@@ -35,10 +35,12 @@ class ImportRow(Value):
 
 def rows(tables, mine=None):
     """Return a list of ImportRow, the longest first."""
+    importing = _below_imports(tables)
     sums = {}
     for node, state, ns in zip(tables.column('stack'), tables.column('state'),
                                tables.own_column):
-        if ns and state != IDLE and state not in NOWHERE:
+        if (importing[node] and ns and state != IDLE
+                and state not in NOWHERE):
             sums[node] = sums.get(node, 0) + ns
     import_at = _Imports(tables, mine).at
     found = [(*place, ns) for node, ns in sums.items()
@@ -66,6 +68,18 @@ def rows(tables, mine=None):
         sorted(inside.items(), key=lambda item: (-item[1], item[0])))
         for package, (ns, compiled_ns, lines, inside) in packages.items()],
         key=lambda row: (-row.ns, row.package))
+
+
+def _below_imports(tables):
+    """Return for each node whether its stack has the import system."""
+    is_importing = list(map(origins.is_importing, tables.functions))
+    of_frames = [is_importing[function]
+                 for function in tables.frame_functions()]
+    found = [False]
+    parents, frames = tables.node_columns()
+    for parent, frame in zip(parents[1:], frames[1:]):
+        found.append(of_frames[frame] or found[parent])
+    return found
 
 
 def _most(lines):

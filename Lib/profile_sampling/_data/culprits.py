@@ -110,6 +110,8 @@ class Places:
         self._mine = origins.mine(tables) if mine is None else mine
         self._is_package = [origin == origins.PACKAGES
                             for origin in origins.of_functions(tables)]
+        self._is_loop = list(map(is_loop, tables.functions))
+        self._libraries = list(map(origins.library, tables.functions))
         self._frames = tables.frames_view()
         self._nodes = tables.nodes_view()
         self._known = {}
@@ -139,10 +141,10 @@ class Places:
                 inside = self._library(inner if is_holder else outer)
                 return function, line, inside or (
                     '' if leaf.kind == 'python' else leaf.name)
-            if is_loop(function):
+            if self._is_loop[number]:
                 # It calls what is not its caller's business.
                 break
-            if origins.library(function):
+            if self._libraries[number]:
                 if is_holder:
                     inner = number if inner is None else inner
                 else:

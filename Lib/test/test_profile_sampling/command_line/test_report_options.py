@@ -480,7 +480,7 @@ class OptionsTest(ReportCase):
     def test_wrong_arguments(self):
         for message, arguments in (
                 ("no sample has the label 'nix'; there are: thread, state, "
-                 'file, route, task', ['--by', 'nix']),
+                 'file, pid, route, task', ['--by', 'nix']),
                 ("no function has a name like 'nix'", ['--callers', 'nix']),
                 ("no function has a name like 'nix'", ['--callees', 'nix']),
                 ("no Python function and no file has a name like 'nix'",
