@@ -10,12 +10,13 @@ capital is one to look at.
 from profile_sampling._data.by_state import whole
 from profile_sampling._data.idle import shown
 from profile_sampling._data.on_clocks import on_clocks
+from profile_sampling._data.states import SHOWN
 from profile_sampling._data.values import STATES
 from profile_sampling._formats.words import clock, state_name
 
 # In the order of bars.
-LETTERS = {'running': 'r', 'native': 'n', 'waiting': 'w', 'gil_wait': 'G',
-           'cpu_wait': 'C', 'asleep_with_gil': 'S', 'gc': 'x'}
+LETTERS = {state.name: state.letter for state in SHOWN
+           if state.of == 'threads' and state.name != 'idle'}
 _HEIGHTS = '▁▂▃▄▅▆▇█'
 _COLUMNS, _BAR, _EVERY = 60, 12, 15
 _SECOND = 1_000_000_000

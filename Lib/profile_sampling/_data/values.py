@@ -13,10 +13,12 @@ RUNNING, WAITING, NATIVE = map(STATES.index, (
 # it: it is decided once, of all of a profile; see idle.py.
 IDLE = STATES.index('idle')
 # States of samples that are nowhere: on no line of the program's.
-NOWHERE = frozenset(map(STATES.index, ('lost', 'unsampled', 'custom')))
+NOWHERE = frozenset(map(STATES.index, states.names_of('nothing')))
 # States of tasks that no thread runs: they are on no clock of a thread.
 AWAITING, LOOP_WAIT = STATES.index('awaiting'), STATES.index('loop_wait')
-OFF_CLOCKS = frozenset([AWAITING, LOOP_WAIT])
+OFF_CLOCKS = frozenset(map(STATES.index, states.names_of('tasks')))
+# In which a thread has a CPU, or would have one.
+WANT_CPU = 'running', 'native', 'gc', 'cpu_wait'
 FUNCTION_KINDS = ('python', 'C', 'operator', 'pseudo')
 # How alike two words are if one may be meant by the other: difflib's ratio.
 _ALIKE = 0.7

@@ -35,7 +35,8 @@ from profile_sampling._data import (
 from profile_sampling._data.by_gil_holder import ranked_by
 from profile_sampling._data.by_site import called_name, is_outside
 from profile_sampling._data.counts import place_key
-from profile_sampling._data.values import CPU, DELAY, STATES, Value, printable
+from profile_sampling._data.values import (
+    CPU, DELAY, STATES, WANT_CPU, Value, printable)
 from profile_sampling._formats import tables_of_cost
 from profile_sampling._formats.tables_of_waits import (
     ALL, OUTSIDE, holder_text, place_text)
@@ -54,7 +55,6 @@ _FLAT, _FLAT_ROWS, _FLAT_SHARE = 0.05, 15, 0.5
 _QUERIES, _QUERIES_SHARE, _MANY_QUERIES = 10, 0.03, 100
 # A call; and of the calls, those by one line.
 _OFTEN_NS, _OFTEN_BY = 2000, 2 / 3
-_WANTED = 'running', 'native', 'gc', 'cpu_wait'
 
 
 class Figure(Value):
@@ -129,7 +129,7 @@ def _of_state(sites, state):
 
 def _cpu(tables, sites):
     ns = _state(sites, 'cpu_wait')
-    wanted = sum([_state(sites, state) for state in _WANTED])
+    wanted = sum([_state(sites, state) for state in WANT_CPU])
     if ns < max(_LEAST_CPU_WAIT * wanted, _LEAST_CPU_WAIT_NS) or (
             tables.value_types[tables.own].kind != 'wall'):
         return None

@@ -5,7 +5,7 @@ from profile_sampling._data.counts import ALL
 from profile_sampling._data.losses import (
     RATE_LOWERED, rate_came_to, lost_counts, other_losses, overhead_ns)
 from profile_sampling._data.values import (
-    COUNT, LEVEL, OF_TASKS, SHOWN_STATES, STATES, printable)
+    COUNT, LEVEL, OF_TASKS, SHOWN_STATES, STATES, WANT_CPU, printable)
 from profile_sampling._formats import memory, tables_of_cost
 from profile_sampling._formats.words import (
     brief, brief_amount, counted, date, seconds, share, shown_order,
@@ -19,7 +19,6 @@ _ACHIEVED = 0.75
 _COUNTING_SHARE = 0.1
 # Without a CPU, of the time that threads wanted one; and so much of it.
 _STARVED, _LEAST_WAIT_NS = 0.05, 50_000_000
-_WANTED = 'running', 'native', 'gc', 'cpu_wait'
 # What faults() are in short.
 LOST, BUSY, COSTLY, FEW, INCOMPLETE = (
     'samples lost', 'machine was busy', 'high cost', 'few samples',
@@ -262,7 +261,7 @@ def _starved(tables, sites):
     _, native_ns, native_wait_ns = tables_of_cost.native(tables)
     return max([wait / wanted for wait, wanted in (
         (_state(sites, 'cpu_wait'),
-         sum([_state(sites, state) for state in _WANTED])),
+         sum([_state(sites, state) for state in WANT_CPU])),
         (native_wait_ns, native_ns + native_wait_ns))
         if wait >= _LEAST_WAIT_NS], default=0.0)
 
