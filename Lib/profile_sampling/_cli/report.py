@@ -12,8 +12,9 @@ from profile_sampling._cli.common import (
 from profile_sampling._cli.screen import is_colored, showable, width_of
 from profile_sampling._data import (
     allocations, growth, idle, keys, select, shape)
-from profile_sampling._data.on_clocks import on_clocks
 from profile_sampling._data.by_site import sites_of
+from profile_sampling._data.counts import ROUTE
+from profile_sampling._data.on_clocks import on_clocks
 from profile_sampling._formats import (
     memory, report_files, tables_of, tables_of_calls, tables_of_code,
     tables_of_cost, tables_of_counts, tables_of_gil, tables_of_imports,
@@ -209,6 +210,8 @@ def _run(options):
         raise Failure(str(exc), 2) from None
     if not is_report:
         _refuse_options(options, format)
+    elif options.calls:
+        _refuse_parts(options)
     refuse_terminal(format, options.output)
     paths, whole = _whole(options)
     path = _named(paths)
@@ -227,6 +230,16 @@ def _run(options):
     except ValueError as exc:
         raise Failure(str(exc), 2) from None
     write(options.output, data)
+
+
+def _refuse_parts(options):
+    """Fail if calls are wanted of a part: they are of the whole recording."""
+    if set(options.by) - {ROUTE}:
+        raise Failure('calls are not counted by thread, task or moment: '
+                      '--calls without --by, or --by route for queries', 2)
+    if options.begin_ns is not None or options.end_ns is not None:
+        raise Failure('calls are of the whole recording, not of a part of it.'
+                      "  Count a part:  with profile(calls='python')", 2)
 
 
 def _say_idle(tables):
