@@ -3,6 +3,7 @@
 import pathlib
 import random
 import re
+import time
 import unittest
 
 
@@ -308,10 +309,25 @@ class GroupTest(PartsTest):
                 self.assertEqual(groups[row.function].total_wall_ns,
                                  row.self_wall_ns)
 
+    def test_many_groups(self):
+        # The time grows as they do: four times as many took 16 times as long.
+        def seconds(groups):
+            b = Builder()
+            for number in range(groups):
+                b.sample(f'a.f{number}:1 a.g:{number + 1}', wall_ns=1,
+                         labels={'test': str(number)})
+            profile = b.profile()
+            begin = time.thread_time()
+            self.assertEqual(len(profile.group_by('test')), groups)
+            return time.thread_time() - begin
+
+        seconds(10)
+        self.assertLess(seconds(2000), 8 * max(seconds(500), 0.01))
+
     def test_unknown_keys(self):
         for key in 'stat', '':
             with self.subTest(key=key), self.assertRaisesRegex(
-                    ValueError, 'thread, state, file, route, shard, task'):
+                    ValueError, 'thread, state, file, pid, route, shard, task'):
                 small().group_by(key)
 
     def test_labels_with_names_of_other_keys(self):
@@ -328,7 +344,7 @@ class GroupTest(PartsTest):
             with self.subTest(key=key):
                 self.assertEqual(list(profile.group_by(key)), [value])
         with self.assertRaisesRegex(ValueError, (
-                'thread, state, file, label:file, label:label:task, '
+                'thread, state, file, pid, label:file, label:label:task, '
                 'label:task, label:thread, task$')):
             profile.group_by('nix')
 
