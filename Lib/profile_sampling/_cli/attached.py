@@ -1,8 +1,4 @@
-"""record and stat of a process that runs: samples until a time is over.
-
-This file owns how long that is, what is shown meanwhile and what is said at
-the end.  It must not know how samples come here.
-"""
+"""record and stat of a process that runs: samples until a time is over."""
 
 import contextlib
 import json

@@ -1,8 +1,5 @@
 """What the processes of a directory of segments did, over time.
 
-This file owns the rows that say when it began, and who did what.  It must not
-know which segments are read.
-
 A letter is a state: in lower case a thread works or waits for the world, a
 capital is one to look at.
 """

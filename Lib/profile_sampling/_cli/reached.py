@@ -1,7 +1,4 @@
-"""What the commands have in common that ask a process that runs.
-
-This file owns which process is meant, and how a refusal is said.
-"""
+"""What the commands have in common that ask a process that runs."""
 
 import argparse
 import json

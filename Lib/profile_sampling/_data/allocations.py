@@ -1,8 +1,5 @@
 """Sampled allocations: values of samples, and how far these may be off.
 
-This file owns which values there are of memory, and their intervals.  It must
-not know what they are added up by.
-
 A sampled block is in the values of the stack that allocated it.  Beside the
 bytes of each amount there is their variance: so margins follow from sums, of
 whatever part of a profile.

@@ -1,8 +1,4 @@
-"""What was allocated, in use, and in use at the peak: by line, or by a key.
-
-This file owns those sums and which rows are large enough to have a name.  It
-must not know how they are shown.
-"""
+"""What was allocated, in use, and in use at the peak: by line, or by a key."""
 
 from profile_sampling._data import growth, keys
 from profile_sampling._data.allocations import (

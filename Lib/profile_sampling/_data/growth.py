@@ -1,8 +1,5 @@
 """What memory did over time: grew, survived, churned.
 
-This file owns what these words mean, and when growth may be spoken of.  It
-must not know how they are shown.
-
 All of it follows from what was allocated, and freed, when: what is in use at a
 moment is what is in use at the end, less what was allocated since, and more
 what was freed since.

@@ -1,8 +1,4 @@
-"""Of what the memory of a process consists: parts that add up to its RSS.
-
-This file owns which parts there are, and how they follow from what allocators
-and the kernel say.  It must not know how they are shown.
-"""
+"""Of what the memory of a process consists: parts that add up to its RSS."""
 
 from profile_sampling._data import growth
 from profile_sampling._data.allocations import (

@@ -1,8 +1,4 @@
-"""The report of memory: what is in use, was allocated, or was at the peak.
-
-This file owns its sentences, columns and units.  It must not compute what a
-profile means, which is _data's.
-"""
+"""The report of memory: what is in use, was allocated, or was at the peak."""
 
 from profile_sampling._data import by_memory, growth, resident
 from profile_sampling._data.allocations import (

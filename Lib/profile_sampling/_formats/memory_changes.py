@@ -1,8 +1,4 @@
-"""What changed in the memory of one process from a snapshot to a later one.
-
-This file owns its sentences and columns.  It must not know how a line's memory
-is computed.
-"""
+"""What changed in the memory of one process from a snapshot to a later one."""
 
 from profile_sampling._data import by_memory
 from profile_sampling._data.allocations import (

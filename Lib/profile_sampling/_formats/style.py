@@ -1,8 +1,4 @@
-"""Colours of the terminal, sparing: words that warn, and lines of mine.
-
-This file owns the codes, of the table in the reference for 16, 256 and all
-colours.  It must not know what is written.
-"""
+"""Colours of the terminal, sparing: words that warn, and lines of mine."""
 
 import os
 

@@ -1,8 +1,4 @@
-"""What is answered to whom.
-
-This file owns the addresses, relative to that of the page, and what each
-answers.  It must not know how requests come here, nor who may make them.
-"""
+"""What is answered to whom."""
 
 from collections import namedtuple
 from urllib.parse import parse_qs

@@ -1,8 +1,4 @@
-"""The last seconds of a process, for whoever asks.
-
-This file owns when a second is taken, and which of them a window has.  It
-must not know how they are shown.
-"""
+"""The last seconds of a process, for whoever asks."""
 
 import contextlib
 import re

@@ -1,8 +1,4 @@
-"""What a thread waits for in the kernel, in words.
-
-This file owns the names of system calls, and what a descriptor and an address
-are called.  It must not know whose thread it is.
-"""
+"""What a thread waits for in the kernel, in words."""
 
 import platform
 import socket

@@ -1,7 +1,4 @@
-"""The processes that can be asked, as rows.
-
-This file owns their order, children below their master, and their columns.
-"""
+"""The processes that can be asked, as rows."""
 
 import os
 import time

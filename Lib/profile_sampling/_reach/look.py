@@ -1,8 +1,4 @@
-"""One look at a process: what each thread does at a moment, and since when.
-
-This file owns what follows from what a process and the kernel say, and which
-sentence comes first.  It must not know how it is shown.
-"""
+"""One look at a process: what each thread does at a moment, and since when."""
 
 import time
 from collections import Counter

@@ -1,8 +1,4 @@
-"""The processes of this machine, as /proc shows them.
-
-This file owns which of them can be asked, and why others cannot, as far as
-that is known without asking.  It must not know how one is asked.
-"""
+"""The processes of this machine, as /proc shows them."""
 
 import contextlib
 import fcntl

@@ -1,7 +1,4 @@
-"""Seconds of a process that runs.
-
-This file owns when it is asked.  It must not know what becomes of the answer.
-"""
+"""Seconds of a process that runs."""
 
 import contextlib
 import functools

@@ -1,8 +1,5 @@
 """The screen from its beginning to its end.
 
-This file owns when a second is taken and when it is shown.  It must not know
-what is on the screen.
-
 A feed has take() -> (Tables or None, Look), which raises Refusal when the
 process has ended or does not answer, save(path), and ending, which says how the
 process has ended, or ''.

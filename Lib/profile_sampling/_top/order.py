@@ -1,7 +1,4 @@
-"""Which row is where, so that nothing jumps while it is read.
-
-This file owns that rule.  It must not know what rows are about.
-"""
+"""Which row is where, so that nothing jumps while it is read."""
 
 # Refreshes between two orders; what a row must have more than the one above
 # it to pass: of the whole, and of that row.

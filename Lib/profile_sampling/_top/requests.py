@@ -1,8 +1,4 @@
-"""What the requests of a route did in a window.
-
-This file owns how the time of tasks and that of threads make the life of a
-request.  It must not know how it is shown.
-"""
+"""What the requests of a route did in a window."""
 
 from collections import Counter
 

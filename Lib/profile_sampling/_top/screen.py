@@ -1,8 +1,4 @@
-"""The live screen, as lines at a width and a height.
-
-This file owns which rows of the screen there are and what the keys do.  It
-must not know a terminal, nor where profiles come from.
-"""
+"""The live screen, as lines at a width and a height."""
 
 import time
 from collections import Counter

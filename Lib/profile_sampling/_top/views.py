@@ -1,8 +1,4 @@
-"""The seven tables of the live screen.
-
-This file owns what a row is, what its figures are a share of, and the lines
-below a table.  It must not know how many rows there is space for.
-"""
+"""The seven tables of the live screen."""
 
 from collections import Counter
 
