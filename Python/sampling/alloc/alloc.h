@@ -102,7 +102,7 @@ struct _sampling_alloc {
     int64_t no_gil_budget;      // of blocks of threads without one; atomic
     uint64_t no_gil_drawn;      // atomic; the budget less than that was used
     uint8_t filter[_PySampling_FILTER_BUCKETS];     // large blocks; relaxed
-    void *last_large;           // of any thread; relaxed
+    void *last_raw;             // of any thread; relaxed
     unsigned int raw_domain;    // + 1: that of a library which allocates what
                                 // it reports through Python; relaxed
     PyMemAllocatorEx inner[3];  // by PyMemAllocatorDomain: what ours call
@@ -225,6 +225,14 @@ extern void _PySampling_AllocForget(void);
 // which it is a part.
 extern void _PySampling_AllocDrain(PyThreadState *tstate,
                                    _PySampling_Thread *thread);
+// Tables are to take the place of others: all that is in use goes on in them.
+// With tables_mutex.
+extern void _PySampling_AllocMove(struct _sampling_tables *to,
+                                  const struct _sampling_tables *from);
+// alloc/collections.c.  The thread's collection has ended, just now.  In a hook.
+extern void
+_PySampling_AllocCollection(PyThreadState *tstate, _PySampling_Thread *thread,
+                            const _PySampling_Collections *its);
 
 // alloc/resident.c.  With the GIL, whose interpreter's arenas are counted.
 extern void _PySampling_ReadResident(struct _sampling_resident *resident);
