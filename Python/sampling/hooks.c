@@ -253,8 +253,11 @@ begin_run(PyThreadState *tstate, _PySampling_Thread *thread)
     }
     if (word & _PySampling_NOTED) {
         _PySampling_ENTER_HOOK(thread);
+        uint64_t now_ns = _PySampling_WallNow();
+        thread->waits_for_others =
+            _PySampling_OthersComputed(thread, now_ns, 0);
         _PySampling_RecordNote(tstate, thread, _PySampling_STATE_OF(word),
-                               _PySampling_WallNow());
+                               now_ns);
         _PySampling_LEAVE_HOOK(thread);
     }
     else if (thread->pauses != _PySampling_PAUSES()) {

@@ -318,7 +318,8 @@ _PySampling_RecordNote(PyThreadState *tstate, _PySampling_Thread *thread,
         struct place place =
             place_at(tables, thread, node_off_gil(tstate, thread));
         record_parts(&place, &note, _PySampling_NATIVE, _PySampling_WAITING,
-                     _PySampling_PSEUDO_WAITING);
+                     thread->waits_for_others
+                     ? _PySampling_PSEUDO_OTHERS : _PySampling_PSEUDO_WAITING);
         if (note.wait_ns != 0) {
             record_wait(&place, &note);
         }
@@ -333,7 +334,7 @@ _PySampling_RecordNote(PyThreadState *tstate, _PySampling_Thread *thread,
 }
 
 
-/* All time up to now. */
+/* All time up to now.  With runtime->sampling.mutex held. */
 
 /* Time that no sample takes: it ran where it was last met, if it was, and
    stands still now. */
@@ -407,6 +408,16 @@ weigh_all(_PySampling_Thread *thread, int state)
     thread->residue_wall_ns = left.wall_ns;
 }
 
+/* It is noted still. */
+static void
+record_note_of_blocked(_PySampling_Thread *thread, int state, uint64_t now_ns)
+{
+    thread->waits_for_others = _PySampling_OthersComputed(thread, now_ns, 1);
+    _PySampling_RecordNote(thread->tstate, thread, state, now_ns);
+    _Py_atomic_store_uint64_relaxed(&thread->tick.others_cpu_ns,
+                                    _PySampling_OthersCpu());
+}
+
 void
 _PySampling_RecordAll(_PySampling_Thread *thread, uint64_t now_ns)
 {
@@ -420,7 +431,7 @@ _PySampling_RecordAll(_PySampling_Thread *thread, uint64_t now_ns)
     _PySampling_TickStill(thread, now_ns);
     int state = _PySampling_STATE_OF(_PySampling_WORD(thread));
     if (state >= _PySampling_DETACHED) {
-        _PySampling_RecordNote(thread->tstate, thread, state, now_ns);
+        record_note_of_blocked(thread, state, now_ns);
     }
     else {
         weigh_spent(thread, now_ns);
@@ -442,7 +453,7 @@ _PySampling_RecordBlocked(_PySampling_Thread *thread, uint64_t now_ns)
         return;
     }
     _PySampling_ENTER_HOOK(thread);
-    _PySampling_RecordNote(thread->tstate, thread, state, now_ns);
+    record_note_of_blocked(thread, state, now_ns);
     weigh_all(thread, state);
     _PySampling_LEAVE_HOOK(thread);
 }
