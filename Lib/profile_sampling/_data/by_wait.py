@@ -22,8 +22,10 @@ POOL, HTTP, WORKER, OTHER_THREADS, OTHER_TASKS, NATIVE = (
 _NATIVE = f'[{NATIVE}]'
 # Functions, modules and packages; what is nearer to a function's name counts.
 _KIND_OF = {name: kind for kind, names in (
-    (SOCKET, '_socket _ssl._SSLSocket asyncio.streams select selectors socket '
-             'ssl.SSLObject ssl.SSLSocket'),
+    (SOCKET, '_socket _ssl._SSLSocket anyio._backends._asyncio.SocketStream '
+             'anyio._backends._asyncio.UNIXSocketStream anyio.streams.tls '
+             'asyncio.streams select selectors socket ssl.SSLObject '
+             'ssl.SSLSocket'),
     # A descriptor does not say which: a pipe of a child, or a terminal.
     (FILE, '_io mmap posix'),
     (LOCK, '_multiprocessing _thread asyncio.locks '

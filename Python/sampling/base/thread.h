@@ -90,6 +90,9 @@ struct _sampling_tick {
     int is_on_cpu;              // beside the sampler thread, which has another
     int is_asleep;              // with the GIL; or, atomic, without
     int is_sleepy;              // it sleeps with the GIL, or did so lately
+    // How often the thread had gone to sleep, and 1, if it was awake without the
+    // GIL; 0: not known.  Relaxed, written after the flag.
+    uint64_t sleeps;
     // What threads without Python had computed (clock/others.c), or 0: not
     // known.  Relaxed, written after the flag.
     uint64_t others_cpu_ns;
@@ -139,6 +142,7 @@ struct _sampling_thread {
     // was noted.
     uint64_t waiting_since_ns;
     uint64_t waiting_since_tick;
+    uint64_t waiting_since_sleeps;  // as often had it gone to sleep then, and 1
     struct _sampling_call sleeper;  // what it slept in
     struct _sampling_call resumed;  // what its run began in: see overdue
     // Owner: the sampler thread.

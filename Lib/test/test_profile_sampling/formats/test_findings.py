@@ -157,6 +157,22 @@ class FindingsTest(unittest.TestCase):
                  wall_ns=800 * MS, state='waiting')
         self.assertIn('50.0 % for a socket', found(b)['waited'].text)
 
+    def test_a_socket_of_anyio_waits_for_no_lock(self):
+        b = running(200)
+        wait = b.function('asyncio.locks', 'Event.wait',
+                          '/usr/lib/python3.13/asyncio/locks.py')
+        receive = b.function('anyio._backends._asyncio',
+                             'SocketStream.receive',
+                             '/x/site-packages/anyio/a.py')
+        read = b.function('httpcore._backends.anyio', 'AnyIOStream.read',
+                          '/x/site-packages/httpcore/b.py')
+        b.sample(['a.call:3', (read, 1), (receive, 5), (wait, 9),
+                  '[awaiting]'], task_ns=600 * MS, state='awaiting',
+                 task_class=b.task_class('a.call:1'))
+        said = found(b)
+        self.assertNotIn('pool', said)
+        self.assertIn('for HTTP (httpcore', said['awaited'].text)
+
     def test_tasks_wait_for_a_lock_and_each_other(self):
         b = running(200)
         enter = b.function('asyncio.locks', '_ContextManagerMixin.__aenter__',
@@ -299,6 +315,19 @@ class FindingsTest(unittest.TestCase):
         self.check(b, 'imports', 'Imports are 93.3 % of the time, 1.40 s: '
                    'numpy 800 ms, pandas 600 ms; 700 ms of it compiled '
                    'modules without a .pyc')
+
+    def test_a_module_that_is_not_there(self):
+        """It is looked for again and again: who does that is said."""
+        b = running(100)
+        find = b.function('importlib._bootstrap', '_find_and_load',
+                          '<frozen importlib._bootstrap>')
+        get = b.function('httpx', 'get', '/x/site-packages/httpx/api.py')
+        core = b.function('httpcore', 'backend',
+                          '/x/site-packages/httpcore/a.py')
+        b.sample(['a.main:1', (get, 5), (core, 7), (find, 9),
+                  'C:posix.stat'], wall_ns=300 * MS)
+        self.check(b, 'imports', 'Imports are 75.0 % of the time, 300 ms: '
+                   'not known, by httpcore 300 ms')
 
     def test_a_flat_profile(self):
         b = Builder()
