@@ -194,7 +194,7 @@ def write(raw, out=None, format=None, cwd=None, quiet=False, encode=None,
     _files.Kept; *is_one_of_several* says whether others of the run are there.
     """
     say = say or _say
-    shown, is_newest = '?', out is None
+    shown = '?'
     for tries_left in reversed(range(_TRIES)):
         try:
             format = _format_of(out, format)
@@ -205,9 +205,9 @@ def write(raw, out=None, format=None, cwd=None, quiet=False, encode=None,
             encode = encode or _formats.encoder(format)
             data = encode(tables)
             _replace(_path(out, format, cwd), data, kept)
-            # Without a name, and of a directory, the report is of all
-            # processes of the newest run.
-            look_at = ('' if is_newest and format == 'pprof'
+            # Without a name of its own, and of a directory, the report is of
+            # all processes of the newest run.
+            look_at = ('' if out == _default_out('pprof')
                        else os.path.dirname(shown) if is_one_of_several
                        else shown)
             line = _success(tables, shown, format, note, look_at)
