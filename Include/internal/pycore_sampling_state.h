@@ -295,6 +295,13 @@ struct _sampling_runtime_state {
     uint64_t skipped_ns;
     uint32_t pauses;            // rises with each stop and go; odd: it stands
     void *read_clock;           // clock_gettime(); NULL: not found; relaxed
+    // What threads without Python compute (clock/others.c).  Lock: mutex.
+    struct _sampling_others {
+        uint64_t cpu_ns;        // as it was read last
+        uint64_t read_ns;       // then, on the monotonic clock
+        uint64_t rest_ns;       // to be read no earlier than that after it
+        uint64_t ended_ns;      // CPU time of threads that had a record
+    } others;
     // The threads that get ticks; and those that are to get them again: a
     // thread adds itself there, without a lock.
     _PySampling_Thread *ticked;

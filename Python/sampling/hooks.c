@@ -220,6 +220,11 @@ _PySampling_BeforeGILWait(PyThreadState *tstate)
     if (_PySampling_WORD(thread) & _PySampling_NOTED) {
         // Before others see that it waits: they may record it meanwhile.
         int saved_errno = errno;
+        if (thread->waiting_since_sleeps == 0
+            && _Py_atomic_load_uint64_relaxed(&thread->tick.sleeps) != 0)
+        {
+            thread->waiting_since_sleeps = _PySampling_OwnSleeps();
+        }
         thread->waiting_since_tick = _Py_atomic_load_uint64_relaxed(
             &_PyRuntime.sampling.tick_number);
         _Py_atomic_store_uint64_relaxed(&thread->waiting_since_ns,
@@ -253,8 +258,11 @@ begin_run(PyThreadState *tstate, _PySampling_Thread *thread)
     }
     if (word & _PySampling_NOTED) {
         _PySampling_ENTER_HOOK(thread);
+        uint64_t now_ns = _PySampling_WallNow();
+        thread->waits_for_others =
+            _PySampling_OthersComputed(thread, now_ns, 0);
         _PySampling_RecordNote(tstate, thread, _PySampling_STATE_OF(word),
-                               _PySampling_WallNow());
+                               now_ns);
         _PySampling_LEAVE_HOOK(thread);
     }
     else if (thread->pauses != _PySampling_PAUSES()) {

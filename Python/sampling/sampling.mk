@@ -18,6 +18,7 @@ SAMPLING_OBJS= \
 	Python/sampling/calls/edges.o \
 	Python/sampling/clock/clock.o \
 	Python/sampling/clock/deadlines.o \
+	Python/sampling/clock/others.o \
 	Python/sampling/clock/tick.o \
 	Python/sampling/clock/probe.o \
 	Python/sampling/clock/run.o \

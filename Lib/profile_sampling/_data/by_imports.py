@@ -47,16 +47,16 @@ def rows(tables, mine=None):
              for place in [import_at(node)] if place is not None]
     # What no module has run of yet is of the package of most of the line.
     of_lines = {}
-    for package, _, line, _, ns in found:
+    for package, _, line, _, _, ns in found:
         if package:
             its = of_lines.setdefault(line, {})
             its[package] = its.get(package, 0) + ns
     packages = {}
-    for package, own, line, is_compiled, ns in found:
+    for package, own, line, is_compiled, importer, ns in found:
         its = of_lines.get(line)
         package = package or (
             min(its, key=lambda name: (-its[name], name)) if its
-            else _UNKNOWN)
+            else f'{_UNKNOWN}, by {importer}' if importer else _UNKNOWN)
         row = packages.setdefault(package, [0, 0, {}, {}])
         row[0] += ns
         row[1] += ns * is_compiled
@@ -99,9 +99,9 @@ class _Imports:
 
     def at(self, node):
         """Return (package or '', package whose code is innermost or '', (my
-        Function or None, line), whether a module is compiled); None: it is no
-        import."""
-        package = own = ''
+        Function or None, line), whether a module is compiled, the package
+        that imports); None: it is no import."""
+        package = own = importer = ''
         # Modules that run outside of the outermost import do not count.
         is_import = is_compiled = False
         pending = ''
@@ -118,9 +118,11 @@ class _Imports:
             if origins.is_importing(function):
                 is_import = True
                 package = pending or package
+                importer = ''
             elif function.kind == 'python':
                 pending = origins.library(function)
                 own = own or pending
+                importer = importer or pending
             elif function.name == _COMPILE:
                 is_compiled = True
         else:
@@ -128,4 +130,4 @@ class _Imports:
         if not is_import:
             return None
         return package, own if package else '', (
-            function, line if function else 0), is_compiled
+            function, line if function else 0), is_compiled, importer

@@ -14,12 +14,18 @@ _WAITS = frozenset({WAITING, IDLE})
 SOCKET, FILE, LOCK, QUEUE, SLEEP, CHILD, LOOP, DATABASE, OTHER = (
     'socket', 'file or pipe', 'lock', 'queue', 'sleep', 'child process', 'event loop',
     'database', 'other')
-POOL, HTTP, WORKER, OTHER_THREADS, OTHER_TASKS = (
-    'pool', 'HTTP', 'worker thread', 'other threads', 'other tasks')
+POOL, HTTP, WORKER, OTHER_THREADS, OTHER_TASKS, NATIVE = (
+    'pool', 'HTTP', 'worker thread', 'other threads', 'other tasks',
+    'threads without Python')
+# On top of a stack whose thread waited while such threads computed: that is
+# what it waited for unless a function says something else.
+_NATIVE = f'[{NATIVE}]'
 # Functions, modules and packages; what is nearer to a function's name counts.
 _KIND_OF = {name: kind for kind, names in (
-    (SOCKET, '_socket _ssl._SSLSocket asyncio.streams select selectors socket '
-             'ssl.SSLObject ssl.SSLSocket'),
+    (SOCKET, '_socket _ssl._SSLSocket anyio._backends._asyncio.SocketStream '
+             'anyio._backends._asyncio.UNIXSocketStream anyio.streams.tls '
+             'asyncio.streams select selectors socket ssl.SSLObject '
+             'ssl.SSLSocket'),
     # A descriptor does not say which: a pipe of a child, or a terminal.
     (FILE, '_io mmap posix'),
     (LOCK, '_multiprocessing _thread asyncio.locks '
@@ -54,7 +60,9 @@ _KIND_OF = {name: kind for kind, names in (
            'aiohttp.connector http.client httpcore httpx requests urllib '
            'urllib3'),
     (WORKER, 'anyio._backends._asyncio.AsyncIOBackend.'
-             'run_sync_in_worker_thread anyio.to_thread asyncio.threads '
+             'run_sync_in_worker_thread anyio.to_thread '
+             'asyncio.base_events.BaseEventLoop.getaddrinfo '
+             'asyncio.base_events.BaseEventLoop.getnameinfo asyncio.threads '
              'starlette.concurrency.run_in_threadpool'),
     (OTHER_THREADS, 'concurrent.futures._base multiprocessing.pool '
                     'threading.Thread.join threading._shutdown'),
@@ -159,13 +167,15 @@ class Waits:
         return found
 
     def _find(self, node):
-        last = None
+        last, if_not_known = None, OTHER
         while node:
             number = self._of_frames[self._nodes[NODE_COLUMNS * node + 1]]
             node = self._nodes[NODE_COLUMNS * node]
             function, kind = self._functions[number], self._kinds[number]
             if function.kind in ('pseudo', 'operator') or (
                     function.name in _THROUGH):
+                if function.name == _NATIVE:
+                    if_not_known = NATIVE
                 continue
             if function.name.startswith(_LIMITER):
                 return FREE_WORKER, WORKER
@@ -180,9 +190,9 @@ class Waits:
             if kind in (None, LOOP, POOL):
                 break
         if last is None:
-            return '', OTHER
+            return '', if_not_known
         kind = self._kinds[last]
-        return _name(self._functions[last], kind), kind or OTHER
+        return _name(self._functions[last], kind), kind or if_not_known
 
 
 def _kind(function):

@@ -8,12 +8,16 @@ from profile_sampling._data import origins
 from profile_sampling._data.by_gil_holder import ranked_by
 from profile_sampling._data.by_site import is_loop
 from profile_sampling._data.tables import FRAME_COLUMNS, NODE_COLUMNS
-from profile_sampling._data.values import DELAY, STATES, Value
+from profile_sampling._data.values import (
+    DELAY, IDLE, STATES, WAITING, Value)
 
 _GIL_WAIT = STATES.index('gil_wait')
 
-# How a line kept a loop from going on.
-RAN, HELD_GIL = 'ran in it', 'held the GIL'
+# How a line kept a loop from going on; none did where it waited for the next
+# of its timers, which are due to the millisecond.
+RAN, HELD_GIL, TIMERS = 'ran in it', 'held the GIL', 'its own timers'
+_SELECTS = frozenset({'select', 'selectors'})
+_OFF = frozenset({WAITING, IDLE})
 _OURS, _PROFILER = frozenset({'profile_sampling', '_profile'}), 'the profiler'
 # What is named beside the first has this much of it; more than a few are
 # counted.
@@ -27,7 +31,7 @@ class HeldRow(Value):
     line      where in it, or 0
     inside    the package or C function that it was in, or that held it
               outside of my code; '' if there is none, or it was not seen
-    how       RAN or HELD_GIL
+    how       RAN, HELD_GIL or TIMERS
     ns        how long others waited, all together
     """
 
@@ -46,21 +50,23 @@ def of_gil(tables, mine=None):
         if node:
             sums[node, HELD_GIL] = sums.get((node, HELD_GIL), 0) + ns
     known = sum(sums.values())
-    return _rows(tables, mine, sums, _gil_wait(tables) - known, HELD_GIL)
+    return _rows(Places(tables, mine), sums, _gil_wait(tables) - known,
+                 HELD_GIL)
 
 
 def of_loop(tables, mine=None):
     """Return a list of HeldRow: who kept tasks from going on."""
     if DELAY not in tables.value_types:
         return []
-    sums = {}
-    for node, holder, ns in zip(tables.column('stack'),
-                                tables.column('holder'),
-                                tables.value(DELAY.name)):
+    sums, places = {}, Places(tables, mine)
+    for node, holder, state, ns in zip(
+            *map(tables.column, ('stack', 'holder', 'state')),
+            tables.value(DELAY.name)):
         if ns:
-            key = (holder, HELD_GIL) if holder else (node, RAN)
+            how = places.how(node, holder, state)
+            key = holder or node, how
             sums[key] = sums.get(key, 0) + ns
-    return _rows(tables, mine, sums, 0, RAN)
+    return _rows(places, sums, 0, RAN)
 
 
 def named(rows):
@@ -78,11 +84,10 @@ def _gil_wait(tables):
         if state == _GIL_WAIT])
 
 
-def _rows(tables, mine, sums, missing_ns, how):
-    places = Places(tables, mine)
+def _rows(places, sums, missing_ns, how):
     of_place, inside = {}, {}
     for (node, its_how), ns in sums.items():
-        function, line, what = places.at(node, its_how == HELD_GIL)
+        function, line, what = places.holder(node, its_how)
         # What a line of mine was in is said of most of its time.
         key = (function, line, what if function is None else '', its_how)
         of_place[key] = of_place.get(key, 0) + ns
@@ -126,6 +131,28 @@ class Places:
         if found is None:
             found = self._known[key] = self._find(node, is_holder)
         return found
+
+    def how(self, node, holder, state):
+        """Return how an event loop was held by a sample."""
+        return (HELD_GIL if holder else TIMERS if state in _OFF
+                and self._selects(node) else RAN)
+
+    def holder(self, node, how):
+        """The same as at(), of what held it so."""
+        return ((None, 0, TIMERS) if how == TIMERS
+                else self.at(node, how == HELD_GIL))
+
+    def _selects(self, node):
+        for function in self._stack(node):
+            if function.kind != 'pseudo' and function.module not in _SELECTS:
+                return is_loop(function)
+        return False
+
+    def _stack(self, node):
+        while node:
+            frame = FRAME_COLUMNS * self._nodes[NODE_COLUMNS * node + 1]
+            yield self._functions[self._frames[frame]]
+            node = self._nodes[NODE_COLUMNS * node]
 
     def _find(self, node, is_holder):
         leaf = inner = outer = None

@@ -36,7 +36,9 @@ _WAITING = frozenset({
 _LOOPS = frozenset({
     'asyncio.base_events.BaseEventLoop._run_once',
     'asyncio.runners.Runner.run',
+    'billiard.pool.Worker._do_exit',
     'billiard.pool.Worker._make_recv_method.<locals>._recv',
+    'celery.concurrency.prefork.TaskPool.on_stop.<locals>.fire_timers_loop',
     'concurrent.futures.process._ExecutorManagerThread.'
     'wait_result_broken_or_wakeup',
     'concurrent.futures.thread._worker',
@@ -47,6 +49,7 @@ _LOOPS = frozenset({
     'gunicorn.workers.gthread.ThreadWorker.wait_for_and_dispatch_events',
     'gunicorn.workers.sync.SyncWorker.wait',
     'kombu.asynchronous.hub.Hub.create_loop',
+    'kombu.transport.redis.MultiChannelPoller.get',
     'logging.handlers.QueueListener.dequeue',
     'multiprocessing.pool.Pool._handle_results',
     'multiprocessing.pool.Pool._handle_tasks',

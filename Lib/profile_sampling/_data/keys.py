@@ -66,15 +66,21 @@ def innermost_files(tables):
 
 def texts(values):
     """Return {value: it in words}; threads of several processes have the
-    number of theirs."""
+    number of theirs, and those of one name are numbered in their order."""
     values = list(values)
     processes = {value.process for value in values
                  if isinstance(value, Thread)}
-    if len(processes) < 2:
-        return {value: text(value) for value in values}
-    return {value: f'{text(value)}, process {value.process.pid}'
-            if isinstance(value, Thread) and value.process else text(value)
-            for value in values}
+    found, seen = {}, {}
+    for value in values:
+        words = text(value)
+        if isinstance(value, Thread) and value not in found:
+            if len(processes) > 1 and value.process:
+                words += f', process {value.process.pid}'
+            number = seen[words] = seen.get(words, 0) + 1
+            if number > 1:
+                words += f' {number}'
+        found.setdefault(value, words)
+    return found
 
 
 def text(value):

@@ -10,8 +10,10 @@ program itself: there is no line of mine in it.  This is written without
 regular expressions, which a program that ends need not have imported.
 """
 
+import _io
 import os
 import sys
+from os import listdir
 
 from profile_sampling._data import checks
 from profile_sampling._data.values import IDLE, MINE, NOWHERE, code_of
@@ -39,14 +41,51 @@ class Installed:
     folders  tuple of the folders that have the standard library
     scripts  tuple of those that have scripts of packages
     is_all   whether the library is nowhere else
+    path     list: sys.path, which may name more folders of packages
     """
 
-    __slots__ = ('folders', 'scripts', 'is_all')
+    __slots__ = ('folders', 'scripts', 'is_all', 'path')
 
-    def __init__(self, folders, scripts, is_all):
+    def __init__(self, folders, scripts, is_all, path=()):
         self.folders = folders
         self.scripts = scripts
         self.is_all = is_all
+        self.path = path
+
+    def packages(self):
+        """Return a tuple of where packages begin that "pip install --target"
+        has put elsewhere."""
+        begins = []
+        for folder in self.path:
+            if isinstance(folder, str) and not _is_of_package(f'{folder}/'):
+                if folder not in _INSTALLED_IN:
+                    _INSTALLED_IN[folder] = {*_installed_in(folder)}
+                begins += _INSTALLED_IN[folder]
+        return tuple(begins)
+
+
+# It takes too long to be asked for each block that is profiled.
+_INSTALLED_IN = {}
+
+
+def _installed_in(folder):
+    """Iterate over the files of packages in a folder, and their folders."""
+    try:
+        names = listdir(folder)
+    except (OSError, ValueError):
+        return              # a zip file, or nothing
+    for name in names:
+        if not name.endswith('.dist-info'):
+            continue
+        try:
+            with _io.FileIO(f'{folder}/{name}/RECORD') as file:
+                record = file.read().decode('utf-8', 'replace')
+        except (OSError, ValueError):
+            continue
+        for line in record.splitlines():
+            first, slash, _ = line.partition(',')[0].partition('/')
+            if first != '..' and not first.endswith('.dist-info'):
+                yield f'{_folder_name(folder)}{first}{slash}'
 
 
 def _installed_here():
@@ -54,7 +93,8 @@ def _installed_here():
     return Installed(
         (_folder_name(library),) if library else (),
         tuple({_folder_name(os.path.join(prefix, 'bin'))
-               for prefix in (sys.prefix, sys.base_prefix)}), bool(library))
+               for prefix in (sys.prefix, sys.base_prefix)}), bool(library),
+        sys.path)
 
 
 def _folder_name(path):
@@ -81,9 +121,11 @@ def decide(functions, installed):
     python = [function for function in functions
               if function.kind == 'python']
     found, generated, of_modules = {}, [], {}
+    packages = installed.packages()
     for function in python:
         path = function.filename.replace('\\', '/')
-        origin = _origin(path, installed)
+        origin = (PACKAGES if path.startswith(packages)
+                  else _origin(path, installed))
         if path[:1] != '<':
             of_modules[function.module] = origin
         elif origin == MINE:

@@ -19,7 +19,7 @@ asleep    how long a line slept with the GIL while      1 %
           others waited for it
 waited    what threads waited for                       25 %
 native    how much CPU time threads without Python      3 % of the CPU time,
-          took                                          0.1 s
+          took, and which line waited for them          or of the time, 0.1 s
 gc        how long the collector took                   3 %
 queries   which line made many queries for a request,   10 a request and 3 %
           or many at all                                of its time, or 100
@@ -55,6 +55,7 @@ _FLAT, _FLAT_ROWS, _FLAT_SHARE = 0.05, 15, 0.5
 _QUERIES, _QUERIES_SHARE, _MANY_QUERIES = 10, 0.03, 100
 # A call; and of the calls, those by one line.
 _OFTEN_NS, _OFTEN_BY = 2000, 2 / 3
+_ASLEEP = f'Tasks waited for {by_wait.SLEEP}'
 
 
 class Figure(Value):
@@ -100,17 +101,22 @@ class Finding(Value):
 
 
 def findings(tables, sites):
-    """Return a list of Finding, what is said first at first."""
+    """Return a list of Finding, what is said first at first.
+
+    Tasks that sleep, and belong to no request, want to: that comes last.
+    """
     if tables.value_types[tables.own].unit != 'nanoseconds' or not sites.busy:
         return []
     found = [finding for rule in _RULES
              for finding in [rule(tables, sites)] if finding is not None]
+    asleep = [finding for finding in found if finding.title == _ASLEEP]
+    found = [finding for finding in found if finding.title != _ASLEEP]
     ordered = []
     while found:
         least = _ALIKE * max([finding.share for finding in found])
         ordered += [finding for finding in found if finding.share >= least]
         found = [finding for finding in found if finding.share < least]
-    return ordered or [finding for finding in [_flat(sites)]
+    return ordered + asleep or [finding for finding in [_flat(sites)]
                        if finding is not None]
 
 
@@ -175,6 +181,9 @@ def _held(rows, table, does):
         yield ', ' * bool(number)
         yield _share_of(row, total, table)
         yield ' of it' * (not number)
+        if row.how == culprits.TIMERS:
+            yield f' for {row.how}, which are due to the millisecond'
+            continue
         if not row.is_known:
             yield ' while it was not seen who held it'
             continue
@@ -205,8 +214,12 @@ def _line(function, line):
 def _at(row):
     """Iterate over where a WaitRow is."""
     yield ' at '
-    yield (_line(row.function, row.line) if row.function is not None
-           else Name(printable(place_text(row)), None, 0))
+    yield _place(row)
+
+
+def _place(row):
+    return (_line(row.function, row.line) if row.function is not None
+            else Name(printable(place_text(row)), None, 0))
 
 
 def _loop(tables, sites):
@@ -215,7 +228,8 @@ def _loop(tables, sites):
     rows = culprits.of_loop(tables, sites.mine)
     ns = sum([row.ns for row in rows])
     took_ns = by_await.Lives(tables, sites.mine).took_ns
-    if not ns or ns < _LEAST * took_ns:
+    held_ns = sum([row.ns for row in rows if row.how != culprits.TIMERS])
+    if not held_ns or held_ns < _LEAST * took_ns:
         return None
     parts = ['Tasks that could go on waited ', Figure(
         said(ns), ns, 'loop_held', (('held_by', ALL),), 'waited_ns'),
@@ -363,6 +377,8 @@ def _waited(tables, sites):
         return None
     rows = [row for row in by_wait.of_threads(sites.tables, sites.mine)
             if row.kind != by_wait.OTHER_THREADS]
+    if rows and rows[0].kind == by_wait.NATIVE:
+        return None         # _native() says it
     if sum([row.ns for row in rows]) < _LEAST_WAITED * sites.busy:
         return None         # they waited for other threads, which say more
     took, of_all = _of_state(sites, 'waiting')
@@ -388,20 +404,38 @@ def _native(tables, sites):
     threads, ns, wait_ns = tables_of_cost.native(tables)
     total = ns + (tables.whole_cpu_ns or (
         tables.total(CPU.name) if CPU in tables.value_types else 0))
-    if ns < max(_LEAST * total, _LEAST_NATIVE_NS):
+    row = next((row for row in by_wait.of_threads(sites.tables, sites.mine)
+                if row.kind == by_wait.NATIVE), None)
+    parts = []
+    if row is not None and row.ns >= max(_LEAST * sites.busy,
+                                         _LEAST_NATIVE_NS):
+        called = f' ({printable(row.what)})' * bool(row.what)
+        parts += ['While ', _place(row), f'{called} waited ', Figure(
+            said(row.ns), row.ns, 'waits', _wait_row(row), 'waited_ns'),
+            ', threads without Python computed']
+    if ns >= max(_LEAST * total, _LEAST_NATIVE_NS):
+        parts += _took_natively(threads, ns, wait_ns, total, bool(parts))
+    elif not parts:
         return None
+    took = ns or row.ns
+    return Finding('native', 'Threads without Python compute', parts, took,
+                   ns / total if ns else took / sites.busy,
+                   'waits' * (row is not None))
+
+
+def _took_natively(threads, ns, wait_ns, total, is_second):
     row = ('part', tables_of_cost.NATIVE),
-    parts = [f'{counted(threads, "thread")} without Python computed ',
-             Figure(said(ns), ns, 'cost', row, 'ns'), ', ', Figure(
+    parts = [f': {threads} of them took ' if is_second
+             else f'{counted(threads, "thread")} without Python computed ',
+             Figure(said(ns), ns, 'cost', row, 'ns'),
+             ' in all, ' if is_second else ', ', Figure(
                  share(ns, total), ns / total, 'cost', row, 'share'),
              ' of the CPU time']
     if wait_ns >= _LEAST_NATIVE_WAIT * (ns + wait_ns):
         parts += [', and waited ', Figure(
             said(wait_ns), wait_ns, 'native_cpu', (
                 ('had', tables_of_cost.HAD_NONE),), 'ns'), ' for a CPU']
-    parts.append('; it is in no sample')
-    return Finding('native', 'Threads without Python compute', parts, ns,
-                   ns / total)
+    return [*parts, '; it is in no sample']
 
 
 def _gc(tables, sites):

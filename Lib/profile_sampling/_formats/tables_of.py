@@ -96,7 +96,8 @@ def by_key(tables, sites, top, key):
                Column(f'idle{suffix}', 'idle', 'value',
                       'both' if sites.idle else 'data'),
                Column('value', key, 'path' if key == 'file' else 'text')]
-    texts = keys.texts(numbers)
+    # In the order that the page has, too.
+    texts = keys.texts(tables.threads if key == 'thread' else numbers)
     cells = [(*cells, its_idle.total, texts[value])
              for cells, (value, _, its_idle) in zip(shared.cells(top), rows)]
     return Table(f'by_{key}', '', columns, cells, value_type=value_type,

@@ -161,7 +161,7 @@ def _loop_waits(tables, sites):
     said = [f'{share(row.ns, total)} while {holder_text(row)}'
             + (f' ({row.inside}) ' if row.function and row.inside else ' ')
             + row.how for row in held[:_HOLDERS]
-            if row.ns >= _LEAST_SHARE * total]
+            if row.ns >= _LEAST_SHARE * total and row.how != culprits.TIMERS]
     return [f'Waits of all tasks for their loop: {", ".join(said)}'] if (
         said) else []
 

@@ -19,7 +19,8 @@ def place_text(row):
 
 
 def holder_text(row):
-    return place_text(row) if row.is_known else NOT_SEEN
+    return (row.how if row.how == culprits.TIMERS
+            else place_text(row) if row.is_known else NOT_SEEN)
 
 
 def threads(tables, sites, top):

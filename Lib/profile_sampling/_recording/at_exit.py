@@ -11,7 +11,8 @@ import sys
 
 from profile_sampling import _core, _files, _formats
 from profile_sampling._data import intake
-from profile_sampling._data.losses import lost_counts, other_losses
+from profile_sampling._data.losses import (
+    lost_counts, other_losses, rate_came_to)
 from profile_sampling._data.values import COUNT, RUN
 from profile_sampling._recording import latencies, native_threads
 from profile_sampling._recording.children import Children, own_ns
@@ -204,7 +205,12 @@ def write(raw, out=None, format=None, cwd=None, quiet=False, encode=None,
             encode = encode or _formats.encoder(format)
             data = encode(tables)
             _replace(_path(out, format, cwd), data, kept)
-            line = _success(tables, shown, format, note, is_one_of_several)
+            # Without a name of its own, and of a directory, the report is of
+            # all processes of the newest run.
+            look_at = ('' if out == _default_out('pprof')
+                       else os.path.dirname(shown) if is_one_of_several
+                       else shown)
+            line = _success(tables, shown, format, note, look_at)
             break
         # Nothing may leave: the exit status is the program's, not ours.
         except BaseException as exc:
@@ -252,22 +258,23 @@ def _replace(path, data, kept):
     _files.replace(path, data)
 
 
-def _success(tables, shown, format, note, is_one_of_several):
+def _success(tables, shown, format, note, look_at):
     # On the wall clock, what the user waited; the threads' sum is in the
     # report.
     is_cpu = tables.mode == 'cpu'
     ns = tables.total('cpu_ns') if is_cpu else tables.duration_ns
     lost = ', '.join([f'{sum(lost_counts(tables.stats).values()):,} lost',
                       *other_losses(tables.stats)])
-    # Of a directory, the report is of all processes of the newest run.
-    path = os.path.dirname(shown) if is_one_of_several else shown
     look = _LOOK[format].format(
-        python=_python(), path=_quoted(path) if path else '').rstrip()
+        python=_python(), path=_quoted(look_at) if look_at else '').rstrip()
     samples = (tables.total(COUNT.name) if COUNT in tables.value_types
                else tables.stats['allocations'])
+    rate_hz = rate_came_to(tables)
+    rate = ('' if rate_hz in (None, tables.rate_hz)
+            else f' at {rate_hz:,} to {tables.rate_hz:,} Hz')
     return (f'sampleprof: wrote {_quoted(shown)} '
             f'({ns / 1e9:.1f} s {"CPU" if is_cpu else "wall"}, '
-            f'{samples:,} samples, {lost}). {note}Look: {look}')
+            f'{samples:,} samples{rate}, {lost}). {note}Look: {look}')
 
 
 def _failure(exc, shown, is_ours, quiet):

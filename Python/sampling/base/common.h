@@ -222,6 +222,7 @@ extern int _PySampling_ForkedWithoutHooks(void);
 // The number that the kernel has for the calling thread; in the child of a
 // fork it is another one.
 extern int _PySampling_OwnNativeId(void);
+extern uint64_t _PySampling_OwnSleeps(void);
 extern void _PySampling_ForgetNativeId(void);
 extern int _PySampling_StartThread(pthread_t *thread, size_t stack_bytes,
                                    void *(*run)(void *), void *arg);

@@ -18,10 +18,20 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>             // getrusage()
 #include <unistd.h>                   // getpid()
 
 /* 0: nobody has asked yet. */
 static _Py_thread_local int own_native_id;
+
+/* How often the calling thread has gone to sleep, and 1. */
+uint64_t
+_PySampling_OwnSleeps(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_THREAD, &usage) == 0
+        ? 1 + (uint64_t)usage.ru_nvcsw : 0;
+}
 
 int
 _PySampling_OwnNativeId(void)

@@ -90,6 +90,12 @@ struct _sampling_tick {
     int is_on_cpu;              // beside the sampler thread, which has another
     int is_asleep;              // with the GIL; or, atomic, without
     int is_sleepy;              // it sleeps with the GIL, or did so lately
+    // How often the thread had gone to sleep, and 1, if it was awake without the
+    // GIL; 0: not known.  Relaxed, written after the flag.
+    uint64_t sleeps;
+    // What threads without Python had computed (clock/others.c), or 0: not
+    // known.  Relaxed, written after the flag.
+    uint64_t others_cpu_ns;
 };
 
 /* A tick that met a run that was about to end: to be captured that long after
@@ -136,6 +142,7 @@ struct _sampling_thread {
     // was noted.
     uint64_t waiting_since_ns;
     uint64_t waiting_since_tick;
+    uint64_t waiting_since_sleeps;  // as often had it gone to sleep then, and 1
     struct _sampling_call sleeper;  // what it slept in
     struct _sampling_call resumed;  // what its run began in: see overdue
     // Owner: the sampler thread.
@@ -167,6 +174,8 @@ struct _sampling_thread {
     // Where the last sample found it while it held the GIL, for those who
     // waited for it; 0: no sample has.
     uint32_t held_node;
+    uint64_t begin_cpu_ns;      // its CPU clock when it came to take part
+    int waits_for_others;       // for threads without Python, as it seems
     uint64_t manual_cpu_ns;     // CPU clock of manual sessions
     struct _sampling_account account;
     uint32_t pauses;            // of the runtime, when its clocks were read last

@@ -49,6 +49,16 @@ extern void _PySampling_TicksEnd(_PySampling_Thread *thread);
 extern void _PySampling_TickStill(_PySampling_Thread *thread,
                                   uint64_t now_ns);
 
+// clock/others.c.  With runtime->sampling.mutex.  The CPU time of threads that
+// run no Python, since some moment; 0: not known, or to read it now takes too
+// much.
+extern uint64_t _PySampling_OthersCpu(void);
+// Did they compute while the thread waited, since a tick noted it?  With the
+// mutex or without.
+extern int _PySampling_OthersComputed(_PySampling_Thread *thread,
+                                      uint64_t now_ns, int is_locked);
+extern void _PySampling_OthersThreadEnd(_PySampling_Thread *thread);
+
 /* --- The word of a thread (clock/run.c).  On the thread. */
 
 #define _PySampling_WORD(THREAD) _Py_atomic_load_uint64(&(THREAD)->word)

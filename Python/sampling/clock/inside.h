@@ -68,6 +68,10 @@ extern _PySampling_Sleep _PySampling_Probe(struct _sampling_proc *proc,
                                            _PySampling_Thread *thread,
                                            uint64_t *cpu_ns);
 
+// How often it has gone to sleep, and 1; 0: not known.
+extern uint64_t _PySampling_ProbeSleeps(struct _sampling_proc *proc,
+                                        _PySampling_Thread *thread);
+
 /* Unanswered for so long, the thread is to say whether it blocks the signal.
    It takes microseconds, unless the machine is overloaded or the thread is in
    the kernel, which frees much memory for it. */

@@ -56,6 +56,29 @@ file_of(struct _sampling_proc *proc, int native_id)
     return proc->files[i].fd;
 }
 
+uint64_t
+_PySampling_ProbeSleeps(struct _sampling_proc *proc,
+                        _PySampling_Thread *thread)
+{
+    static const char name[] = "\nvoluntary_ctxt_switches:\t";
+    if (proc == NULL || !proc->can_read) {
+        return 0;
+    }
+    char text[4096];
+    snprintf(text, sizeof(text), "/proc/self/task/%d/status",
+             thread->native_id);
+    int fd = open(text, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return 0;
+    }
+    ssize_t size = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    text[Py_MAX(size, 0)] = '\0';
+    const char *found = strstr(text, name);
+    return found == NULL
+        ? 0 : 1 + strtoull(found + sizeof(name) - 1, NULL, 10);
+}
+
 /* Its CPU clock moves if it is on a CPU.  Else the file says "running", of a
    thread that waits for a CPU, or the number and arguments of the call that it
    sleeps in; -1 of a fault. */

@@ -170,9 +170,14 @@ note(struct _sampling_proc *proc, _PySampling_Thread *thread, uint64_t *word,
     uint64_t cpu_ns;
     if (_PySampling_STATE_OF(*word) == _PySampling_DETACHED) {
         // Who goes on before that is known was on a CPU.
-        _Py_atomic_store_int(&thread->tick.is_asleep,
-                             _PySampling_Probe(proc, thread, &cpu_ns)
-                             >= _PySampling_ASLEEP);
+        int is_asleep =
+            _PySampling_Probe(proc, thread, &cpu_ns) >= _PySampling_ASLEEP;
+        _Py_atomic_store_int(&thread->tick.is_asleep, is_asleep);
+        _Py_atomic_store_uint64_relaxed(
+            &thread->tick.sleeps,
+            is_asleep ? 0 : _PySampling_ProbeSleeps(proc, thread));
+        _Py_atomic_store_uint64_relaxed(&thread->tick.others_cpu_ns,
+                                        _PySampling_OthersCpu());
     }
     else {
         cpu_ns = _PySampling_CpuNow(thread);
@@ -306,6 +311,9 @@ begin_tick(_PySampling_Thread *thread, uint64_t now_ns)
     _Py_atomic_store_uint64_relaxed(&thread->tick.at_ns, now_ns);
     thread->tick.is_asleep = thread->tick.is_sleepy = 0;
     _Py_atomic_store_uint64_relaxed(&thread->tick.cpu_ns, 0);
+    _Py_atomic_store_uint64_relaxed(&thread->tick.others_cpu_ns, 0);
+    _Py_atomic_store_uint64_relaxed(&thread->tick.sleeps, 0);
+    thread->waiting_since_sleeps = 0;
     _Py_atomic_store_ptr_relaxed(&thread->sleeper.frame, NULL);
     _Py_atomic_store_uint64_relaxed(&thread->waiting_since_ns, 0);
     thread->waiting_since_tick = 0;

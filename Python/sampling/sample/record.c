@@ -10,6 +10,7 @@
 #include "Python.h"
 
 #include "pycore_interp.h"            // PyInterpreterState.sampling
+#include "pycore_pystate.h"           // _PyThreadState_GET()
 #include "pycore_runtime.h"           // _PyRuntime
 
 #include "../alloc/alloc.h"
@@ -225,7 +226,8 @@ take_note(_PySampling_Thread *thread, int state, uint64_t now_ns)
     return note;
 }
 
-/* Two records, of which the longer one has the count.  They end where the wait
+/* Two records, of which the longer one has the count, but for a wait for a CPU,
+   in which there is no sample to be had.  They end where the wait
    for the GIL began: what the thread waited for before kept no task waiting
    then. */
 static void
@@ -236,16 +238,32 @@ record_parts(const struct place *place, const struct note *note,
     uint64_t on_ns = note->span.cpu_ns;
     uint64_t off_ns = note->span.wall_ns - on_ns;
     uint64_t until_ns = note->now_ns - note->wait_ns;
+    int is_on = on_ns >= off_ns
+        || (on_ns != 0 && off_cpu == _PySampling_CPU_WAIT);
     if (on_ns != 0) {
-        record_share(place, on_cpu, on_ns >= off_ns, until_ns,
+        record_share(place, on_cpu, is_on, until_ns,
                      (struct _sampling_time){on_ns, on_ns});
     }
     if (off_ns != 0) {
         struct place leaf = *place;
         leaf.node = below(place, pseudo);
-        record_share(&leaf, off_cpu, on_ns < off_ns, until_ns,
+        record_share(&leaf, off_cpu, !is_on, until_ns,
                      (struct _sampling_time){.wall_ns = off_ns});
     }
+}
+
+/* A tick found it awake without the GIL, and it has not gone to sleep since, but
+   for the GIL: what it was on no CPU for is that it got none. */
+static int
+never_slept(PyThreadState *tstate, _PySampling_Thread *thread)
+{
+    uint64_t before =
+        _Py_atomic_load_uint64_relaxed(&thread->tick.sleeps);
+    if (before == 0 || tstate != _PyThreadState_GET()) {
+        return 0;
+    }
+    uint64_t now = thread->waiting_since_sleeps;
+    return (now != 0 ? now : _PySampling_OwnSleeps()) == before;
 }
 
 /* Whoever held the GIL at one of the ticks meanwhile: all are as likely to be
@@ -317,8 +335,16 @@ _PySampling_RecordNote(PyThreadState *tstate, _PySampling_Thread *thread,
     else {
         struct place place =
             place_at(tables, thread, node_off_gil(tstate, thread));
-        record_parts(&place, &note, _PySampling_NATIVE, _PySampling_WAITING,
-                     _PySampling_PSEUDO_WAITING);
+        if (never_slept(tstate, thread)) {
+            record_parts(&place, &note, _PySampling_NATIVE,
+                         _PySampling_CPU_WAIT, _PySampling_PSEUDO_CPU_WAIT);
+        }
+        else {
+            record_parts(&place, &note, _PySampling_NATIVE,
+                         _PySampling_WAITING, thread->waits_for_others
+                         ? _PySampling_PSEUDO_OTHERS
+                         : _PySampling_PSEUDO_WAITING);
+        }
         if (note.wait_ns != 0) {
             record_wait(&place, &note);
         }
@@ -333,7 +359,7 @@ _PySampling_RecordNote(PyThreadState *tstate, _PySampling_Thread *thread,
 }
 
 
-/* All time up to now. */
+/* All time up to now.  With runtime->sampling.mutex held. */
 
 /* Time that no sample takes: it ran where it was last met, if it was, and
    stands still now. */
@@ -407,6 +433,16 @@ weigh_all(_PySampling_Thread *thread, int state)
     thread->residue_wall_ns = left.wall_ns;
 }
 
+/* It is noted still. */
+static void
+record_note_of_blocked(_PySampling_Thread *thread, int state, uint64_t now_ns)
+{
+    thread->waits_for_others = _PySampling_OthersComputed(thread, now_ns, 1);
+    _PySampling_RecordNote(thread->tstate, thread, state, now_ns);
+    _Py_atomic_store_uint64_relaxed(&thread->tick.others_cpu_ns,
+                                    _PySampling_OthersCpu());
+}
+
 void
 _PySampling_RecordAll(_PySampling_Thread *thread, uint64_t now_ns)
 {
@@ -420,7 +456,7 @@ _PySampling_RecordAll(_PySampling_Thread *thread, uint64_t now_ns)
     _PySampling_TickStill(thread, now_ns);
     int state = _PySampling_STATE_OF(_PySampling_WORD(thread));
     if (state >= _PySampling_DETACHED) {
-        _PySampling_RecordNote(thread->tstate, thread, state, now_ns);
+        record_note_of_blocked(thread, state, now_ns);
     }
     else {
         weigh_spent(thread, now_ns);
@@ -442,7 +478,7 @@ _PySampling_RecordBlocked(_PySampling_Thread *thread, uint64_t now_ns)
         return;
     }
     _PySampling_ENTER_HOOK(thread);
-    _PySampling_RecordNote(thread->tstate, thread, state, now_ns);
+    record_note_of_blocked(thread, state, now_ns);
     weigh_all(thread, state);
     _PySampling_LEAVE_HOOK(thread);
 }

@@ -203,6 +203,7 @@ register_thread(PyThreadState *tstate, uint64_t wall_ns)
     thread->gc_frame = NULL;
     thread->num_woken = 0;
     _PySampling_AccountStart(thread, wall_ns);
+    thread->begin_cpu_ns = thread->account.cpu_ns;
     _PySampling_SiblingsLink(thread, is_alone_on_os_thread(tstate));
     (void)_PySampling_RunSet(thread, thread->inactive_on_os_thread
                                      ? _PySampling_INACTIVE
@@ -348,6 +349,7 @@ end_record(_PySampling_Thread *thread)
         }
         _PySampling_RecordAll(thread, _PySampling_WallNow());
         record_end(thread);
+        _PySampling_OthersThreadEnd(thread);
         if (own != NULL) {
             _PySampling_LEAVE_HOOK(own);
         }

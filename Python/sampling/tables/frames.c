@@ -182,6 +182,7 @@ _PySampling_InternPseudo(struct _sampling_tables *tables,
         [_PySampling_PSEUDO_LOOP_WAIT] = "[loop wait]",
         [_PySampling_PSEUDO_OTHER_TASKS] = "[other tasks]",
         [_PySampling_PSEUDO_NATIVE_THREAD] = "[native thread]",
+        [_PySampling_PSEUDO_OTHERS] = "[threads without Python]",
     };
     char text[64];
     PyOS_snprintf(text, sizeof(text), formats[pseudo], (unsigned)value);

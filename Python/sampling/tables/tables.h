@@ -66,6 +66,8 @@ typedef enum {
     // No frames, but marks: _PySampling_IsMark() of native/native.h.
     _PySampling_PSEUDO_OPCODE,      // value: its specialized opcode
     _PySampling_PSEUDO_CALLEE,      // value: see native/native.h
+    // Never captured.
+    _PySampling_PSEUDO_OTHERS,      // it waits, threads without Python compute
 } _PySampling_Pseudo;
 
 static inline _PySampling_Frame

@@ -166,16 +166,17 @@ class Columns:
 
     def _held(self):
         """Return the columns of who held the GIL, and the event loop."""
-        at = culprits.Places(self._tables, self._sites.mine).at
+        places = culprits.Places(self._tables, self._sites.mine)
         numbers, gil, loop = {None: 0}, [], []
-        for node, holder, delay in zip(
-                self._stacks, self._tables.column('holder'), self._delays):
-            gil.append(numbers.setdefault(
-                self._holder(*at(holder, True), culprits.HELD_GIL), len(numbers))
-                if holder else 0)
-            loop.append(gil[-1] if holder else numbers.setdefault(
-                self._holder(*at(node), culprits.RAN), len(numbers))
-                if delay else 0)
+        for node, holder, state, delay in zip(
+                self._stacks, *map(self._tables.column, ('holder', 'state')),
+                self._delays):
+            how = places.how(node, holder, state) if holder or delay else ''
+            number = numbers.setdefault(
+                self._holder(*places.holder(holder or node, how), how),
+                len(numbers)) if how else 0
+            gil.append(number if holder else 0)
+            loop.append(number)
         self.holders = list(numbers)
         return {'holder': gil} | ({'loop_holder': loop} if any(loop) else {})
 

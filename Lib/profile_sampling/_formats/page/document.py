@@ -142,11 +142,5 @@ def _lists(tables, sites, columns):
 
 
 def _thread_names(tables):
-    """Return the names of threads; equal ones are numbered."""
-    seen, found = {}, []
     texts = keys.texts(tables.threads)
-    for thread in tables.threads:
-        name = texts[thread]
-        seen[name] = seen.get(name, 0) + 1
-        found.append(name if seen[name] == 1 else f'{name} {seen[name]}')
-    return found
+    return [texts[thread] for thread in tables.threads]

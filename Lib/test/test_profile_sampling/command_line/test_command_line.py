@@ -261,8 +261,7 @@ class KeysTest(ProgramTest):
                           profile.depth_frames), ('wall', 1000, 512))
         # What the line on stderr says to do works.
         command = result.said()[0].partition('Look: ')[2].split()
-        self.assertEqual(command[1:], ['-m', 'profile_sampling', 'report',
-                                       name])
+        self.assertEqual(command[1:], ['-m', 'profile_sampling', 'report'])
         report = self.run_python(*command[1:])
         self.assertEqual(report.status, 0, report.err)
         self.assertIn(b'<module>', report.out)

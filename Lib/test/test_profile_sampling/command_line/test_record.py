@@ -10,6 +10,7 @@ import sys
 import unittest
 
 from profile_sampling import Profile
+from profile_sampling._data import by_wait
 
 from ..support.compiling import compile_extension
 from ..support.sessions import environment
@@ -128,6 +129,43 @@ class PythonTest(RecordTest):
                         os.path.join(self.directory, 'p.pb.gz'))
                     self.assertIn('native', [
                         finding.rule for finding in profile.findings()])
+
+    def test_who_waits_for_threads_that_run_no_python(self):
+        """But for one that says what it waits for, and for threads of
+        Python."""
+        path = compile_extension('native_threads', self.directory)
+        code = ('import ctypes, threading, time, zlib\n'
+                f'library = ctypes.CDLL({path!r})\n'
+                'def wait():\n'
+                '    library.compute_in_a_thread(400)\n'
+                'def sleep():\n'
+                '    time.sleep(0.3)\n'
+                'def compress():\n'
+                '    while not is_done:\n'
+                '        zlib.compress(data)\n'
+                'def pause():\n'
+                '    ctypes.CDLL(None).usleep(400_000)\n'
+                'data, is_done = bytes(range(256)) * 8000, False\n'
+                'other = threading.Thread(target=sleep)\n'
+                'other.start()\n'
+                'wait()\n'
+                'other.join()\n'
+                'other = threading.Thread(target=compress)\n'
+                'other.start()\n'
+                'pause()\n'
+                'is_done = True\n'
+                'other.join()\n')
+        result = self.record('-o', 'p.pb.gz', '-c', code)
+        self.assertEqual(result.status, 0, result.err)
+        tables = self.load('p.pb.gz')._tables
+        rows = {(row.kind, row.function.qualname): row.ns
+                for row in by_wait.of_threads(tables)
+                if row.function is not None}
+        native = [(name, ns) for (kind, name), ns in rows.items()
+                  if kind == by_wait.NATIVE]
+        self.assertEqual([name for name, _ in native], ['wait'], rows)
+        self.assertGreater(native[0][1], 300_000_000, rows)
+        self.assertGreater(rows[by_wait.SLEEP, 'sleep'], 200_000_000, rows)
 
     def test_threads_of_another_namespace_of_processes(self):
         """The outer /proc knows them by other numbers."""

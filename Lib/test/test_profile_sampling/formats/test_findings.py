@@ -157,6 +157,22 @@ class FindingsTest(unittest.TestCase):
                  wall_ns=800 * MS, state='waiting')
         self.assertIn('50.0 % for a socket', found(b)['waited'].text)
 
+    def test_a_socket_of_anyio_waits_for_no_lock(self):
+        b = running(200)
+        wait = b.function('asyncio.locks', 'Event.wait',
+                          '/usr/lib/python3.13/asyncio/locks.py')
+        receive = b.function('anyio._backends._asyncio',
+                             'SocketStream.receive',
+                             '/x/site-packages/anyio/a.py')
+        read = b.function('httpcore._backends.anyio', 'AnyIOStream.read',
+                          '/x/site-packages/httpcore/b.py')
+        b.sample(['a.call:3', (read, 1), (receive, 5), (wait, 9),
+                  '[awaiting]'], task_ns=600 * MS, state='awaiting',
+                 task_class=b.task_class('a.call:1'))
+        said = found(b)
+        self.assertNotIn('pool', said)
+        self.assertIn('for HTTP (httpcore', said['awaited'].text)
+
     def test_tasks_wait_for_a_lock_and_each_other(self):
         b = running(200)
         enter = b.function('asyncio.locks', '_ContextManagerMixin.__aenter__',
@@ -210,6 +226,65 @@ class FindingsTest(unittest.TestCase):
                    'is in no sample')
         self.assertIn('no CPU for 50.0 %', text.render(b.profile()._tables))
 
+    def test_a_line_that_waits_for_native_threads(self):
+        b = running(200)
+        b.sample('a.f:2 C:numpy.linalg.svd [threads~without~Python]',
+                 wall_ns=600 * MS, state='waiting')
+        # What says itself what it waits for does so meanwhile.
+        b.sample('a.f:3 C:time.sleep [threads~without~Python]',
+                 wall_ns=200 * MS, state='waiting')
+        while_it_waited = ('While a.f:2 (numpy.linalg.svd) waited 600 ms, '
+                           'threads without Python computed')
+        self.check(b, 'native', while_it_waited, ns=600 * MS)
+        self.assertNotIn('waited', found(b))
+        b.facts['stats'] = {'native_threads': 3,
+                            'native_threads_cpu_ns': 500 * MS,
+                            'native_threads_wait_ns': 500 * MS}
+        b.sample('a.f:2', cpu_ns=500 * MS)
+        self.check(b, 'native', while_it_waited + ': 3 of them took 500 ms '
+                   'in all, 50.0 % of the CPU time, and waited 500 ms for a '
+                   'CPU; it is in no sample', ns=500 * MS)
+
+    def test_a_loop_that_waits_for_its_timers_is_not_held(self):
+        b = running(100)
+        loop = [b.function(
+            'asyncio.base_events', 'BaseEventLoop._run_once',
+            '/usr/lib/python3.13/asyncio/base_events.py'), b.function(
+            'selectors', 'EpollSelector.select',
+            '/usr/lib/python3.13/selectors.py')]
+        stack = [(function, 9) for function in loop] + ['C:select.epoll.poll',
+                                                        '[waiting]']
+        task_class = b.task_class('a.call:1')
+        b.sample('a.call:3 C:asyncio.tasks.sleep [awaiting]',
+                 task_ns=1000 * MS, state='awaiting', task_class=task_class)
+        b.sample('a.call:3 [loop~wait]', task_ns=100 * MS,
+                 state='loop_wait', task_class=task_class)
+        b.sample(stack, wall_ns=100 * MS, delay_ns=60 * MS, state='waiting')
+        self.assertNotIn('loop', found(b))
+        b.sample('a.main:2', wall_ns=100 * MS, delay_ns=40 * MS)
+        self.check(b, 'loop', 'Tasks that could go on waited 100 ms for the '
+                   'event loop: 60.0 % of it for its own timers, which are '
+                   'due to the millisecond, 40.0 % while a.main:2 ran in it')
+
+    def test_tasks_that_want_to_sleep_are_said_last(self):
+        b = running(900)
+        b.sample('a.f:2 [GIL~wait]', wall_ns=100 * MS, state='gil_wait')
+        b.sample('a.call:3 asyncio.tasks.sleep:9 [awaiting]',
+                 task_ns=1000 * MS, state='awaiting',
+                 task_class=b.task_class('a.call:1'))
+        self.assertEqual(list(found(b)), ['gil', 'awaited'])
+
+    def test_names_are_looked_up_by_worker_threads(self):
+        # What those do, or who has them all, is said of threads.
+        b = running(900)
+        look_up = b.function('asyncio.base_events',
+                             'BaseEventLoop.getaddrinfo',
+                             '/usr/lib/python3.13/asyncio/base_events.py')
+        b.sample(['a.call:3', (look_up, 9), '[awaiting]'],
+                 task_ns=1000 * MS, state='awaiting',
+                 task_class=b.task_class('a.call:1'))
+        self.assertNotIn('awaited', found(b))
+
     def test_cpu(self):
         b = running(500)
         b.sample('a.f:2 [CPU~wait]', wall_ns=250 * MS, state='cpu_wait')
@@ -240,6 +315,19 @@ class FindingsTest(unittest.TestCase):
         self.check(b, 'imports', 'Imports are 93.3 % of the time, 1.40 s: '
                    'numpy 800 ms, pandas 600 ms; 700 ms of it compiled '
                    'modules without a .pyc')
+
+    def test_a_module_that_is_not_there(self):
+        """It is looked for again and again: who does that is said."""
+        b = running(100)
+        find = b.function('importlib._bootstrap', '_find_and_load',
+                          '<frozen importlib._bootstrap>')
+        get = b.function('httpx', 'get', '/x/site-packages/httpx/api.py')
+        core = b.function('httpcore', 'backend',
+                          '/x/site-packages/httpcore/a.py')
+        b.sample(['a.main:1', (get, 5), (core, 7), (find, 9),
+                  'C:posix.stat'], wall_ns=300 * MS)
+        self.check(b, 'imports', 'Imports are 75.0 % of the time, 300 ms: '
+                   'not known, by httpcore 300 ms')
 
     def test_a_flat_profile(self):
         b = Builder()

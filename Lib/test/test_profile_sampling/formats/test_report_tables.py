@@ -93,6 +93,14 @@ class ByTest(unittest.TestCase):
             '1  100.0%  1.00s  -      -  MainThread',
             '2    0.0%      -  -  3.00s  pool-1'])
 
+    def test_threads_of_one_name_are_told_apart(self):
+        b = Builder()
+        for number, name in enumerate(('main', 'worker', 'worker')):
+            b.thread(name, native_id=70 + number)
+            b.sample('a.f:1', wall_ns=(3 - number) * MS, thread=number)
+        self.assertEqual([line.split('s  ')[-1] for line in shown(
+            b, self.by, 9, 'thread')[1:]], ['main', 'worker', 'worker 2'])
+
     def test_events_are_counted(self):
         b = Builder()
         b.sample('a.f:1', wall_ns=5, count=1)

@@ -355,6 +355,10 @@ class IdleTest(unittest.TestCase):
                  True),
                 ('kombu.asynchronous.hub', 'Hub.create_loop',
                  'C:select.epoll.poll', True),
+                ('kombu.transport.redis', 'MultiChannelPoller.get',
+                 'C:select.epoll.poll', True),
+                # A worker that lets its last messages go out as it ends.
+                ('billiard.pool', 'Worker._do_exit', 'C:time.sleep', True),
                 # Jobs, and what others ask for that know no queue.
                 ('billiard.pool', 'Worker.workloop', f'a.job:3 {recv}', False),
                 ('kombu.asynchronous.hub', 'Hub.create_loop',

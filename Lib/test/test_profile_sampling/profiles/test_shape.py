@@ -1,6 +1,7 @@
 """Stacks with frames left out: folded, collapsed, above a root."""
 
 import os
+import tempfile
 import unittest
 
 from profile_sampling import Profile
@@ -155,6 +156,23 @@ class OriginsTest(unittest.TestCase):
                     [function], origins.Installed(
                         ('/opt/py/Lib/',), ('/opt/venv/bin/',), True)),
                     {filename: expected})
+
+    def test_packages_of_pip_install_target(self):
+        """In a folder of sys.path, which may have a program of mine, too."""
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkdir(f'{folder}/lib-1.0.dist-info')
+            with open(f'{folder}/lib-1.0.dist-info/RECORD', 'w') as file:
+                file.write('../../bin/lib,,\nlib/__init__.py,sha256=x,9\n'
+                           'lib-1.0.dist-info/RECORD,,\nsingle.py,,\n')
+            installed = origins.Installed((), (), True, (folder, '/none', 3))
+            for name, expected in (
+                    ('lib/a/b.py', 'packages'), ('single.py', 'packages'),
+                    ('handler.py', 'mine'), ('library.py', 'mine')):
+                with self.subTest(name):
+                    path = f'{folder}/{name}'
+                    self.assertEqual(origins.decide(
+                        [Function('m', 'f', path, 1, 'python')], installed),
+                        {path: expected})
 
     def test_here(self):
         self.assertTrue(os.__file__.startswith(origins.HERE.folders[0]))

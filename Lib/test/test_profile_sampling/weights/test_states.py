@@ -120,6 +120,17 @@ class StatesTest(SessionTest):
         self.assertEqual(counts['cpu_wait'], 0)
         self.assertGreater(counts['running'], 0.5 * 10 * 50)
 
+    def test_no_cpu_without_the_gil(self):
+        # What a tick finds awake has not slept.
+        with one_cpu(), spinning_processes(3):
+            profile, wall_ns, cpu_ns, delayed = self.run_calls(
+                ctypes.CDLL, 10, 50 * MS, 0)
+        states = by_state(own(profile))
+        self.assertGreater(delayed, 0.5 * wall_ns)
+        self.assertGreater(states['cpu_wait'], 0.8 * delayed)
+        self.assertLess(states['waiting'], 0.2 * delayed)
+        self.assertNear(states['native'], cpu_ns, 0.1)
+
     def test_yielding_without_a_cpu(self):
         # A thread that is made to give the GIL up waits until another one has
         # it, which may have to wait for a CPU.
