@@ -92,15 +92,19 @@ _LEAST_NS = 1_000_000_000
 _COMPUTED = 0.1
 
 
-def decide(tables):
-    """Give samples that are idle that state, in tables that are new."""
+def decide(tables, *, is_slice=False):
+    """Give samples that are idle that state, in tables that are new.
+
+    Of a slice it is not decided what its threads did all the time.
+    """
     states = tables.column('state')
     if WAITING not in states:
         return
     loops = _Loops(tables)
     nodes = tables.column('stack')
     threads = tables.column('thread')
-    bored = _bored_threads(tables, states, nodes, threads)
+    bored = (set() if is_slice
+             else _bored_threads(tables, states, nodes, threads))
     for row, (state, thread, node) in enumerate(zip(states, threads, nodes)):
         if state == WAITING and (thread in bored or loops.wait_at(node)):
             states[row] = IDLE

@@ -13,7 +13,7 @@ from test.support import os_helper
 
 from profile_sampling import Profile
 from profile_sampling._data import intake
-from profile_sampling._data.values import COUNT, WALL
+from profile_sampling._data.values import COUNT, STATES, WALL
 from profile_sampling._reach import door, slices, watch
 from profile_sampling._reach.processes import Process, Refusal
 
@@ -152,6 +152,31 @@ while True:
     sum(range(1000))
 ''') as program:
             self.assertTrue(collect(program, 1))
+
+
+class IdleTest(unittest.TestCase):
+
+    def test_a_wait_of_seconds_is_not_idle(self):
+        # In a slice that looks like a thread that waits for work.
+        with running('''
+import socket
+a, b = socket.socketpair()
+def ask():
+    while True:
+        a.recv(1)
+        sum(range(1000))
+thread(ask, "asks")
+ready()
+while True:
+    time.sleep(2)
+    b.send(b"x")
+''') as program:
+            found = collect(program, 4)
+        states = {STATES[state] for tables in found for state, thread
+                  in zip(tables.column('state'), tables.column('thread'))
+                  if tables.threads[thread].name == 'asks'}
+        self.assertIn('waiting', states)
+        self.assertNotIn('idle', states)
 
 
 class RecordTest(unittest.TestCase):
