@@ -49,6 +49,8 @@ def add(parser):
     parser.add_argument(
         '--children', action='store_true',
         help='of -p: the Python processes that it has started, too')
+    # Which one is meant depends on -p.
+    parser.set_defaults(rate=None)
 
 
 def check(options):
@@ -63,6 +65,11 @@ def record(options, format, output):
         output = _formats.with_pid(output).replace(str(os.getpid()),
                                                    str(options.pid))
     run.check_format(format, options)
+    with reached.until_signal():
+        return _record(options, format, output)
+
+
+def _record(options, format, output):
     watched = _Watched(options)
     tables = watched.run()
     if tables is None:

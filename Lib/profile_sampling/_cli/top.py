@@ -83,7 +83,8 @@ def _run(options):
     process = reached.process_of(options)
     process.check()
     if options.page:
-        return _serve(process, options)
+        with reached.until_signal():
+            return _serve(process, options)
     mine = [re.compile(pattern) for pattern in options.mine]
     members = [process]
     if options.children:

@@ -12,6 +12,7 @@ import unittest
 from test.support import os_helper
 
 from profile_sampling import Profile
+from profile_sampling._cli import attached
 from profile_sampling._data import intake
 from profile_sampling._data.values import COUNT, STATES, WALL
 from profile_sampling._reach import door, slices, watch
@@ -200,6 +201,7 @@ class RecordTest(unittest.TestCase):
                 self.assertIn('is as it was', done.stderr)
                 self.assertGreater(os.path.getsize(path), 100)
         profile = Profile.load(self.path('a.pb.gz'))
+        self.assertEqual(profile.rate_hz, attached.RATE_HZ)
         self.assertIn('compute', [row.function.qualname
                                   for row in profile.functions()])
 
@@ -232,16 +234,23 @@ class RecordTest(unittest.TestCase):
 
     def test_interrupted(self):
         path = self.path('a.pb.gz')
-        with running(WORK) as program, subprocess.Popen(
-                [sys.executable, '-m', 'profile_sampling', 'record', '-p',
-                 str(program.pid), '-d', '60', '-o', path],
-                stderr=subprocess.PIPE, text=True) as client:
-            until(lambda: is_watched(program))
-            time.sleep(2)
-            client.send_signal(signal.SIGINT)
-            _, said = client.communicate(timeout=30)
-            self.assertEqual(client.returncode, 0, said)
-        self.assertGreater(Profile.load(path).total('wall'), 0)
+        with running(WORK) as program:
+            before = footprint(program.pid)
+            for number, status in ((signal.SIGINT, 0),
+                                   (signal.SIGTERM, -signal.SIGTERM)):
+                with self.subTest(number), subprocess.Popen(
+                        [sys.executable, '-m', 'profile_sampling', 'record',
+                         '-p', str(program.pid), '-d', '60', '-o', path],
+                        stderr=subprocess.PIPE, text=True) as client:
+                    until(lambda: is_watched(program))
+                    time.sleep(1.5)
+                    client.send_signal(number)
+                    _, said = client.communicate(timeout=30)
+                    self.assertEqual(client.returncode, status, said)
+                self.assertGreater(Profile.load(path).total('wall'), 0)
+                os.remove(path)
+                # Who comes next finds nobody here.
+                self.assertEqual(footprint(program.pid), before)
 
     def test_nothing_recorded(self):
         with running(IDLE) as program:
