@@ -302,9 +302,10 @@ def _give_state(thread, raw, said, before, hosts):
         call = before.read_call()   # in none while it answers
     thread.waits_for = wait = kernel.wait(call, raw.file, hosts)
     if thread.has_gil:
-        # What answers itself was asked because all others sleep, too.
+        # What answers itself was asked because all others sleep, too.  It may
+        # have woken up before.
         is_asleep = said.is_asleep or was_asleep and (
-            raw.native_id == said.asked)
+            raw.native_id == said.asked) and before.sleeps_on()
         thread.state = ASLEEP if is_asleep else RUNNING
         if not is_asleep:
             thread.waits_for = None

@@ -225,6 +225,7 @@ class ThreadState:
 
     def __init__(self, pid, number, is_inside):
         path = f'{pid}/task/{number}'
+        self._pid = pid
         self.number = number
         name, _, rest = _read(f'{path}/stat').rpartition(')')
         fields = rest.split()
@@ -238,6 +239,14 @@ class ThreadState:
         self.ran_ms = _ran_ms(path)
         self._path = path
         self._call = None
+
+    def sleeps_on(self):
+        """Return whether it sleeps in the same call as then."""
+        try:
+            now = ThreadState(self._pid, self.number, False)
+        except (OSError, ValueError, IndexError):
+            return False        # it has ended
+        return now.state in 'SD' and now.read_call() == self.read_call()
 
     def read_call(self):
         """Return the line of its file "syscall", as when it was first asked
