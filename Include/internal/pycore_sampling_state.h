@@ -185,6 +185,8 @@ struct _sampling_interpreter_state {
     // _profile module).  NULL: nothing has been labelled.  Same owner.
     PyObject *label_var;
     PyTypeObject *label_set_type;
+    // Requests under way, the newest first.  Same owner.
+    struct _sampling_request *requests;
     // What the thread waits for that delivers to subscribers (borrowed from
     // the same).
     struct _sampling_wakeup *wakeup;

@@ -27,11 +27,15 @@ def _size(text):
     return size
 
 
+DEFAULT_RATE_HZ = 1000
+
+
 def add_rate(parser):
     parser.add_argument(
         '-r', '-F', '--rate', metavar='HZ', type=whole(MAX_RATE_HZ),
-        default=1000, help='samples per second of each thread (default: '
-                           '%(default)s)')
+        default=DEFAULT_RATE_HZ,
+        help='samples per second of each thread (default: '
+             f'{DEFAULT_RATE_HZ})')
 
 
 def add_kind(parser):

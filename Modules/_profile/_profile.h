@@ -16,6 +16,7 @@ typedef struct {
     PyTypeObject *label_set_type;
     PyObject *empty_labels;
     PyObject *known_sets;           // dict: pairs of a label set -> the set
+    PyTypeObject *request_type;     // of a request under way
     // Subscriptions (subscription.c).
     PyTypeObject *subscription_type;
     struct _sampling_wakeup wakeup;

@@ -1,7 +1,7 @@
-/* The _profile module: label sets, and the context variable that holds the
-   current one.
+/* The _profile module: label sets, the context variable that holds the current
+   one, and requests under way.
 
-   Owns how a set is made from another.  The core reads sets
+   Owns how a set is made from another, and how long a request is in its list.  The core reads sets
    (tables/labels.c); it must not know how they come to be.  Needs no profiler,
    so it is there in every build.
 
@@ -16,6 +16,7 @@
 
 #include "pycore_interp.h"            // PyInterpreterState.sampling
 #include "pycore_pystate.h"           // _PyThreadState_GET()
+#include "pycore_runtime.h"           // _PyRuntime
 
 #include "_profile.h"
 
@@ -303,7 +304,79 @@ _PyProfile_PairsWith(profile_state *state, PyObject *changes)
 }
 
 
+/* Requests under way. */
+
+static void
+request_dealloc(PyObject *op)
+{
+    _PySampling_Request *self = (_PySampling_Request *)op;
+    PyTypeObject *type = Py_TYPE(op);
+    if (self->at != NULL) {
+        *self->at = self->next;
+        if (self->next != NULL) {
+            self->next->at = self->at;
+        }
+    }
+    Py_XDECREF(self->labels);
+    type->tp_free(op);
+    Py_DECREF(type);
+}
+
+// No cycle can come about: it holds texts.
+static PyType_Slot request_slots[] = {
+    {Py_tp_dealloc, request_dealloc},
+    {0, NULL}
+};
+
+static PyType_Spec request_spec = {
+    .name = "_profile.Request",
+    .basicsize = sizeof(_PySampling_Request),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION
+             | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = request_slots,
+};
+
+/*[clinic input]
+_profile.begin_request
+
+    labels: object(subclass_of='&PyDict_Type')
+    begin_ns: unsigned_long_long
+    task: object
+    /
+
+Return what stands for a request under way, as long as it is referred to.
+[clinic start generated code]*/
+
+static PyObject *
+_profile_begin_request_impl(PyObject *module, PyObject *labels,
+                            unsigned long long begin_ns, PyObject *task)
+/*[clinic end generated code: output=4f33317a21abb91f input=f8a279e717a48a10]*/
+{
+    PyTypeObject *type = get_profile_state(module)->request_type;
+    _PySampling_Request *self =
+        (_PySampling_Request *)type->tp_alloc(type, 0);
+    if (self == NULL) {
+        return NULL;
+    }
+    PyThreadState *tstate = _PyThreadState_GET();
+    self->labels = Py_NewRef(labels);
+    self->begin_ns = begin_ns;
+    self->native_id = tstate->native_thread_id;
+    self->task = task == Py_None ? 0 : (uintptr_t)task;
+    self->num_forks = _PyRuntime.sampling.num_forks;
+    struct _sampling_interpreter_state *s = &tstate->interp->sampling;
+    self->next = s->requests;
+    self->at = &s->requests;
+    if (self->next != NULL) {
+        self->next->at = &self->next;
+    }
+    s->requests = self;
+    return (PyObject *)self;
+}
+
+
 PyMethodDef _PyProfile_LabelMethods[] = {
+    _PROFILE_BEGIN_REQUEST_METHODDEF
     _PROFILE_ENTER_LABELS_METHODDEF
     _PROFILE_EXIT_LABELS_METHODDEF
     _PROFILE_LABELS_METHODDEF
@@ -319,8 +392,10 @@ _PyProfile_InitLabels(PyObject *module, profile_state *state)
     state->label_var = PyContextVar_New("profile_sampling.labels", NULL);
     state->label_set_type = (PyTypeObject *)PyType_FromModuleAndSpec(
         module, &label_set_spec, NULL);
+    state->request_type = (PyTypeObject *)PyType_FromModuleAndSpec(
+        module, &request_spec, NULL);
     state->known_sets = PyDict_New();
-    if (state->label_var == NULL || state->label_set_type == NULL
+    if (state->request_type == NULL || state->label_var == NULL || state->label_set_type == NULL
         || state->known_sets == NULL)
     {
         return -1;
@@ -341,6 +416,7 @@ _PyProfile_TraverseLabels(profile_state *state, visitproc visit, void *arg)
 {
     Py_VISIT(state->label_var);
     Py_VISIT(state->label_set_type);
+    Py_VISIT(state->request_type);
     Py_VISIT(state->empty_labels);
     Py_VISIT(state->known_sets);
     return 0;
@@ -358,6 +434,7 @@ _PyProfile_ClearLabels(profile_state *state)
     }
     Py_CLEAR(state->label_var);
     Py_CLEAR(state->label_set_type);
+    Py_CLEAR(state->request_type);
     Py_CLEAR(state->empty_labels);
     Py_CLEAR(state->known_sets);
 }

@@ -11,6 +11,7 @@ from profile_sampling import _formats
 from profile_sampling._cli import reached, run
 from profile_sampling._cli.common import (
     STDOUT, Failure, encoded, fault, show, write)
+from profile_sampling._data import idle
 from profile_sampling._data.losses import lost_counts
 from profile_sampling._data.merge import Merger
 from profile_sampling._data.tables import Tables
@@ -44,6 +45,8 @@ def add(parser):
     parser.add_argument(
         '--children', action='store_true',
         help='of -p: the Python processes that it has started, too')
+    # Which one is meant depends on -p.
+    parser.set_defaults(rate=None)
 
 
 def check(options):
@@ -58,6 +61,11 @@ def record(options, format, output):
         output = _formats.with_pid(output).replace(str(os.getpid()),
                                                    str(options.pid))
     run.check_format(format, options)
+    with reached.until_signal():
+        return _record(options, format, output)
+
+
+def _record(options, format, output):
     watched = _Watched(options)
     tables = watched.run()
     if tables is None:
@@ -66,8 +74,7 @@ def record(options, format, output):
         format, source=not options.no_source))
     write(output, data)
     if not options.quiet:
-        _say_end(watched, tables, output, len(data),
-                 getattr(options, 'mine', ()))
+        _say_end(watched, tables, output, len(data))
     return _ENDED_EARLY if watched.is_early else 0
 
 
@@ -128,6 +135,8 @@ class _Watched:
             try:
                 for watch in watches:
                     watch.begin()
+                # On a busy machine that takes a while.
+                begin = time.monotonic()
                 self._sample(watches, begin + self._duration_s)
             except KeyboardInterrupt:
                 pass        # it is enough
@@ -138,7 +147,11 @@ class _Watched:
         self.is_early = (any(watch.is_over for watch in watches)
                          and self.took_s < self._duration_s)
         self.ending = watches[0].ending
-        return Tables(self._merger.raw()) if self.samples else None
+        if not self.samples:
+            return None
+        tables = Tables(self._merger.raw())
+        idle.decide(tables)
+        return tables
 
     def _sample(self, watches, end):
         begin = end - self._duration_s
@@ -197,7 +210,7 @@ def _is_clean(pid):
     return False
 
 
-def _say_end(watched, tables, output, num_bytes, mine):
+def _say_end(watched, tables, output, num_bytes):
     pid = watched.process.pid
     took = f'{watched.took_s:.1f} s'
     if watched.is_early:
@@ -210,15 +223,15 @@ def _say_end(watched, tables, output, num_bytes, mine):
             if watched.lost else '')
     show(f'Wrote {output}: PID {pid}, {took}, '
          f'{tables.total(COUNT.name):,} samples{lost}, {size(num_bytes)}.\n'
-         f'{_answers(tables, mine)}\nLook:  python -m profile_sampling report {output}\n')
+         f'{_answers(tables)}\nLook:  python -m profile_sampling report {output}\n')
     if not watched.is_early and watched.is_clean():
         show(f'PID {pid} is as it was: no thread, file or descriptor of ours '
              'is left in it.\n')
 
 
-def _answers(tables, mine):
+def _answers(tables):
     """Return the three lines of top about all of it."""
-    windows = Windows(mine)
+    windows = Windows()
     windows.add(tables)
     return '\n'.join(three_lines(
         answers(windows.all, Choices(), time.time()),

@@ -10,7 +10,8 @@ import shutil
 import sys
 
 from profile_sampling import _files, _formats
-from profile_sampling._arguments import add_kind, add_rate, whole
+from profile_sampling._arguments import (
+    DEFAULT_RATE_HZ, add_kind, add_rate, whole)
 from profile_sampling._cli import elsewhere
 from profile_sampling._cli.common import (
     DASHES, Failure, add_max_bytes, say)
@@ -245,7 +246,8 @@ def session_text(options, *, out, quiet, format=None, parent=None):
     if _SEPARATOR in out:
         raise Failure(f'the name {out} has a comma in it; choose another '
                       'with -o', 2)
-    items = [options.mode, f'rate_hz={options.rate}', f'out={out}']
+    rate_hz = options.rate or DEFAULT_RATE_HZ
+    items = [options.mode, f'rate_hz={rate_hz}', f'out={out}']
     if format is not None:
         items.append(f'format={format}')
     if options.alloc_bytes is not None:

@@ -1,7 +1,9 @@
 """What the commands have in common that ask a process that runs."""
 
 import argparse
+import contextlib
 import json
+import signal
 import sys
 
 from profile_sampling._cli import screen
@@ -11,6 +13,7 @@ from profile_sampling._formats import style
 from profile_sampling._formats.terminal import Screen
 from profile_sampling._reach import processes
 from profile_sampling._reach.processes import Process, Refusal
+from profile_sampling._top import loop
 
 
 def add_process(parser, *, required=True):
@@ -51,6 +54,30 @@ def or_refusal(run, options):
             if exc.remedy:
                 print(f'  {printable(exc.remedy)}', file=sys.stderr)
         return 1
+
+
+@contextlib.contextmanager
+def until_signal():
+    """Have SIGTERM and SIGHUP end the block as Ctrl-C does, so that the process
+    that is watched is left alone at once; then die by the signal."""
+    seen = []
+
+    def interrupt(number, frame):
+        seen.append(number)
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt)
+              for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not seen:
+            raise
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if seen:
+        loop.die_by(seen[0])
 
 
 def style_of(options, stream):

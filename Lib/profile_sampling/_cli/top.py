@@ -13,11 +13,12 @@ from profile_sampling._cli.common import (
 from profile_sampling._cli.screen import screen_of
 from profile_sampling._formats import style as styles
 from profile_sampling._reach import look as looking
+from profile_sampling._reach import processes
 from profile_sampling._reach import text as dumps
 from profile_sampling._reach.sources import Sources
 from profile_sampling._top import as_json, lines, loop, terminal, views
 from profile_sampling._top.answers import SLOW_S
-from profile_sampling._top.feed import Feed
+from profile_sampling._top.feed import Family, Feed, Member
 from profile_sampling._top.screen import Screen
 
 _DESCRIPTION = '''\
@@ -33,6 +34,9 @@ def add(commands):
     parser = commands.add_parser(
         'top', help='watch a process that runs', description=_DESCRIPTION)
     reached.add_process(parser)
+    parser.add_argument('--children', action='store_true',
+                        help='with the Python processes that it has started: '
+                             'first their sum, Tab shows each')
     parser.add_argument('--by', choices=views.NAMES, default='line',
                         help='which table is shown first (default: line)')
     parser.add_argument('--once', action='store_true',
@@ -79,15 +83,26 @@ def _run(options):
     process = reached.process_of(options)
     process.check()
     if options.page:
-        return _serve(process, options)
+        with reached.until_signal():
+            return _serve(process, options)
     mine = [re.compile(pattern) for pattern in options.mine]
-    screen = Screen(process, mine=options.mine, view=options.by,
-                    sources=Sources(process), slow_s=options.slow)
-    screen.is_all, screen.is_idle = options.all, options.idle
+    members = [process]
+    if options.children:
+        members += processes.children(process)
     ended_by = None
-    with Feed(process, rate_hz=options.rate, mine=mine) as feed:
+    with contextlib.ExitStack() as stack:
+        feeds = [stack.enter_context(Feed(its, rate_hz=options.rate,
+                                          mine=mine)) for its in members]
+        stops = [(_screen(its, options), feed)
+                 for its, feed in zip(members, feeds)]
+        if len(members) > 1:
+            family = Family(feeds)
+            stops = [(_screen(processes.family(members), options), family),
+                     *[(screen, Member(family, number)) for number,
+                       (screen, _) in enumerate(stops)]]
+        screen = stops[0][0]
         try:
-            ended_by = _show(screen, feed, options, lambda width: _dump(
+            ended_by = _show(stops, options, lambda process, width: _dump(
                 process, mine, width))
         except KeyboardInterrupt:
             pass        # it has been seen
@@ -95,6 +110,13 @@ def _run(options):
         # Not before the process is left alone.
         loop.die_by(ended_by)
     return 0 if screen.ended is None else _ENDED
+
+
+def _screen(process, options):
+    screen = Screen(process, mine=options.mine, view=options.by,
+                    sources=Sources(process), slow_s=options.slow)
+    screen.is_all, screen.is_idle = options.all, options.idle
+    return screen
 
 
 _PAGE = '''\
@@ -107,8 +129,8 @@ Ctrl-C ends it. A page that is open then keeps its figures and says so.
 
 
 def _serve(process, options):
-    if options.json or options.once:
-        raise Failure('--page has no --json and no --once', 2)
+    if options.json or options.once or options.children:
+        raise Failure('--page has no --json, --once and --children', 2)
     from profile_sampling._live.seconds import Seconds
     from profile_sampling._live.server import Server
     seconds = Seconds(process, rate_hz=options.rate, mine=options.mine)
@@ -129,8 +151,9 @@ def _serve(process, options):
     return 0 if seconds.screen.ended is None else _ENDED
 
 
-def _show(screen, feed, options, show_dump):
+def _show(stops, options, show_dump):
     """Return the signal that ended it, or None."""
+    screen, feed = stops[0]
     if options.json or options.once or not _is_terminal():
         if sys.stdout is None:
             raise Failure('cannot write to stdout: it is closed')
@@ -142,7 +165,7 @@ def _show(screen, feed, options, show_dump):
     shown = terminal.Terminal(fd, style, is_utf8=_is_utf8(), typed=typed)
     try:
         with shown:
-            loop.interactive(screen, feed, shown, every_s=options.every,
+            loop.interactive(stops, shown, every_s=options.every,
                              show_dump=show_dump)
     except EOFError:
         return None     # the terminal is lost

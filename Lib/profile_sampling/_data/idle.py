@@ -22,6 +22,7 @@ So only what is known to wait for work can be idle, and a thread that computed
 meanwhile is not.
 """
 
+from profile_sampling._data import origins
 from profile_sampling._data.tables import FRAME_COLUMNS, NODE_COLUMNS
 from profile_sampling._data.values import CPU, IDLE, NATIVE, WAITING, WALL
 
@@ -88,22 +89,29 @@ _MAIN = 'MainThread'
 # Of the session, and of the thread's own time.
 _PRESENT, _WAITED = 0.9, 0.99
 # In less nothing tells a thread that waits for work from one whose work waits.
-_LEAST_NS = 1_000_000_000
+_LEAST_NS, _LEAST_SLICE_NS = 1_000_000_000, 500_000_000
 # CPU time, of the time in which a thread was off the GIL.  To wake up and wait
 # again takes 10 to 70 us: with a thousand times a second that is less.  What
 # computes all the time has more, even if ten threads share a CPU.
 _COMPUTED = 0.1
 
 
-def decide(tables):
-    """Give samples that are idle that state, in tables that are new."""
+def decide(tables, *, is_slice=False):
+    """Give samples that are idle that state, in tables that are new.
+
+    A slice is too short to tell a thread that waits for work from one whose
+    work waits: it is one of the latter if it is in code of mine.
+    """
     states = tables.column('state')
     if WAITING not in states:
         return
     loops = _Loops(tables)
     nodes = tables.column('stack')
     threads = tables.column('thread')
-    bored = _bored_threads(tables, states, nodes, threads)
+    bored = _bored_threads(tables, states, nodes, threads,
+                           _LEAST_SLICE_NS if is_slice else _LEAST_NS)
+    if is_slice and bored:
+        bored -= _threads_of_mine(tables, nodes, threads)
     for row, (state, thread, node) in enumerate(zip(states, threads, nodes)):
         if state == WAITING and (thread in bored or loops.wait_at(node)):
             states[row] = IDLE
@@ -186,10 +194,23 @@ def _fetches(function):
         function.kind == 'python' or function.name == _FETCHES)
 
 
-def _bored_threads(tables, states, nodes, threads):
+def _threads_of_mine(tables, nodes, threads):
+    """Return the numbers of threads that were in code of mine."""
+    mine = origins.mine(tables)
+    functions = tables.frames_view()[0::FRAME_COLUMNS].tolist()
+    view = tables.nodes_view()
+    # Parents come first.
+    in_mine = [False]
+    for place in range(NODE_COLUMNS, len(view), NODE_COLUMNS):
+        in_mine.append(in_mine[view[place]]
+                       or mine[functions[view[place + 1]]])
+    return {thread for node, thread in zip(nodes, threads) if in_mine[node]}
+
+
+def _bored_threads(tables, states, nodes, threads, least_ns):
     """Return the numbers of threads that did nothing but wait."""
     values, cpu_values = _clocks(tables)
-    candidates = _candidates(tables, threads, values)
+    candidates = _candidates(tables, threads, values, least_ns)
     if not candidates:
         return set()
     waits = _Waits(tables)
@@ -207,10 +228,10 @@ def _bored_threads(tables, states, nodes, threads):
             and computed[thread] < _COMPUTED * ns}
 
 
-def _candidates(tables, threads, values):
+def _candidates(tables, threads, values, least_ns):
     """Return {thread: its time} of those that were always there."""
     present_ns = _PRESENT * tables.length_ns
-    if tables.length_ns < _LEAST_NS:
+    if tables.length_ns < least_ns:
         return {}
     totals = [0] * len(tables.threads)
     for thread, ns in zip(threads, values):

@@ -41,9 +41,9 @@ def tables(raw):
     found = Tables(raw)
     if is_of_core:
         found = counting_cost.taken_out(found)
-    if not raw.get('is_idle_known'):
-        idle.decide(found)
     found.origins = _origins(found.functions, found.origins or {}, installed)
+    if not raw.get('is_idle_known'):
+        idle.decide(found, is_slice=raw.get('is_slice', False))
     if found.has_mine is None:
         found.has_mine = origins.has_mine(found)
     return found

@@ -3,12 +3,17 @@
 from collections import namedtuple
 from urllib.parse import parse_qs
 
+from profile_sampling._data import by_state, diff, idle
+from profile_sampling._data.on_clocks import on_clocks
 from profile_sampling._data.values import IDLE
 from profile_sampling._formats import html, json_text, sources
+from profile_sampling._formats.page import compared
 from profile_sampling._formats.page.document import document
 from profile_sampling._formats.pprof import writer
 from profile_sampling._live.seconds import MAX_SECONDS, WINDOWS
-from profile_sampling._top.answers import number, place_json
+from profile_sampling._reach.look import object_of
+from profile_sampling._top.answers import number, place_json, place_text
+from profile_sampling._top.windows import AWAIT_THREADS
 
 # headers: list of (name, value).
 Response = namedtuple('Response', 'status headers body')
@@ -22,6 +27,10 @@ _TEXT, _HTML, _BYTES = ('text/plain; charset=utf-8',
 _PPROF_S = 30
 # The page shows so much of its history.
 _HISTORY_S = 360
+# Of longer windows moments are a lot: they are there if asked for.
+_TIMED_S = 60
+# What changes by less is as before.
+_LEAST_THREADS = 0.02
 _PPROF_INDEX = b'''<!DOCTYPE html><title>/debug/pprof/</title>
 <p>Profiles: <a href="profile?seconds=10">profile</a>, the wall-clock and CPU
 time of all threads; seconds=N says of how long, 30 by default.
@@ -69,23 +78,88 @@ def _live(seconds, query):
     """The document of a window, with what is so now."""
     try:
         window = _window(query)
+        moment = _number(query, 'since', 0, range(1 << 40))
     except ValueError as exc:
         return refusal(400, str(exc))
-    tables = seconds.window(window)
+    tables = seconds.window(window, timeline=0 < window <= _TIMED_S
+                            or 'time' in query)
     if tables is None:
         return _nothing(seconds)
     lines, sums = seconds.answers(window)
     process = seconds.process
+    look = seconds.screen.look
     return _response(document(
-        tables, seconds.mine, more=lambda places: {
+        tables, seconds.mine, more=lambda columns: {
             'title': process.name, 'command': ' '.join(process.command),
-            'pid': process.pid, 'cards': _cards(lines, sums, places),
+            'pid': process.pid, 'cards': _cards(lines, sums, columns.places),
             'live': {'at': seconds.at, 'threads': process.threads,
                      'up_s': process.up_s, 'window': window,
+                     'changes': moment and _changes(seconds, moment, window,
+                                                    columns),
+                     'requests': [_under_way(request, columns.places)
+                                  for request in look.requests]
+                     if look is not None else [],
                      'ended': seconds.screen.ended or (
                          'is no longer watched' if seconds.is_over else ''),
                      'silent_since': seconds.screen.silent_since,
                      'history': _history(seconds)}}), _BYTES)
+
+
+def _changes(seconds, moment, window, columns):
+    """Return what changed since a moment, in threads; None: nothing was seen
+    before it, or since."""
+    sides = seconds.sides(moment, window)
+    if sides is None:
+        return None
+    lengths = [tables.length_ns or 1 for tables in sides]
+    found = compared.changes(
+        diff.of_tables(*[[tables] for tables in sides],
+                       diff.Question(mine=seconds.mine)), columns)
+    for row in found['rows']:
+        row['source'] = seconds.sources.line(row['file'], row['line'])
+    for row in (found['total'], *found['rows']):
+        row['before'] /= lengths[0]
+        row['after'] /= lengths[1]
+        row['change'] = row['after'] - row['before']
+        row['margin'] /= min(lengths)
+        row['is_clear'] &= (
+            abs(row['change']) > max(row['margin'], _LEAST_THREADS))
+    found['rows'].sort(key=lambda row: -abs(row['change']))
+    return found | {
+        'value': {'name': 'threads', 'kind': 'wall', 'unit': 'threads'},
+        # Both are of one run; how far they may be off is said.
+        'is_doubtful': False,
+        'moment': moment, 'length_s': lengths[1] / 1e9, 'states': [
+            [ns / length_ns for ns in by_state.whole(
+                idle.shown(on_clocks(tables))).by_state]
+            for tables, length_ns in zip(sides, lengths)]}
+
+
+def _under_way(request, places):
+    """Return what a request does now: its age, route, the number of its line
+    of mine or -1, a state, and words."""
+    thread, task = request.thread, request.task
+    state, line = '', None
+    if thread is not None:
+        line = thread.mine
+        state = thread.state.replace(' ', '_')
+        words = f'{thread.name}: {object_of(thread)}'
+    elif task is not None:
+        line = next((its for its in reversed(task.lines) if its.is_mine), None)
+        awaited = task.lines[-1].function.qualname if task.lines else ''
+        words = ('runs' if task.state == 'running' else
+                 'has not begun' if not awaited else
+                 'in a worker thread, or waits for one'
+                 if awaited.rpartition('.')[2] in AWAIT_THREADS else
+                 f'awaits {awaited}')
+    else:
+        words = ''
+    place = -1
+    if line is not None:
+        place = places.get((line.function, line.line), -1)
+        if place < 0:
+            words = f'{place_text(line.function, line.line)} {words}'
+    return [request.age_s, request.route, place, state, words]
 
 
 def _nothing(seconds):

@@ -6,6 +6,7 @@ import threading
 import time
 from collections import deque
 
+from profile_sampling._reach.sources import Sources
 from profile_sampling._top import loop
 from profile_sampling._top.feed import Feed, summed
 from profile_sampling._top.screen import Screen
@@ -14,6 +15,8 @@ from profile_sampling._top.screen import Screen
 WINDOWS = 10, 60, 300, 0
 RATE_HZ = 100
 MAX_SECONDS = max(WINDOWS)
+# So many are kept one by one: the page's history, and a window before it.
+_KEPT_S = 360 + MAX_SECONDS
 # A process that runs no Python code hands nothing over.
 _LATE_S = 3.0
 
@@ -25,20 +28,22 @@ class Seconds:
     screen    the Screen of top, which says the three lines
     at        when the last second ended, on time.time()'s clock; 0: none has
     mine      patterns of names of files that are mine
+    sources   the text of its files
     """
 
     def __init__(self, process, *, rate_hz=RATE_HZ, mine=(), lease_s=None):
         """*lease_s*: end when nobody has asked for so long."""
         self.process = process
         self.mine = mine
+        self.sources = Sources(process)
         self.screen = Screen(process, mine=mine)
         self.at = 0.0
-        self._feed = Feed(process, rate_hz=rate_hz,
+        self._feed = Feed(process, rate_hz=rate_hz, timeline=True,
                           mine=[re.compile(pattern) for pattern in mine])
         self._lease_s = lease_s
         self._asked_at = time.monotonic()
         self._num_asking = 0
-        self._last = deque(maxlen=MAX_SECONDS)
+        self._last = deque(maxlen=_KEPT_S)
         self._taken = 0
         self._is_over = False
         self._changed = threading.Condition()
@@ -98,7 +103,7 @@ class Seconds:
     def is_over(self):
         return self._is_over
 
-    def window(self, seconds):
+    def window(self, seconds, *, timeline=False):
         """Return the Tables of the last *seconds* (0: of all), or None; wait
         a moment for the first one."""
         with self._asking():
@@ -106,11 +111,28 @@ class Seconds:
                                    _LATE_S)
             if not self._taken:
                 return None
-            if seconds not in self._sums:
-                self._sums[seconds] = (
-                    self._feed.all() if not seconds or seconds >= self._taken
-                    else summed(list(self._last)[-seconds:]))
-            return self._sums[seconds]
+            key = seconds, timeline
+            if key not in self._sums:
+                self._sums[key] = (
+                    self._feed.all(timeline=timeline)
+                    if not seconds or seconds >= self._taken
+                    else summed(list(self._last)[-seconds:],
+                                timeline=timeline))
+            return self._sums[key]
+
+    def sides(self, moment, seconds):
+        """Return the Tables of as many seconds before a moment (Unix time) as
+        after, at most *seconds* (0: as many as there are), up to now; None:
+        there are none on one side."""
+        with self._asking():
+            last = list(self._last)
+        number = sum([tables.start_time_ns + tables.end_ns <= moment * 1e9
+                      for tables in last])
+        count = min(number, len(last) - number, seconds or len(last))
+        if not count:
+            return None
+        return [summed(part, timeline=False) for part in (
+            last[number - count:number], last[-count:])]
 
     def answers(self, seconds):
         """Return the three lines about a window, and its Sums."""

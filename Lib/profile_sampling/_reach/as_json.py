@@ -35,6 +35,8 @@ def dump(look, sources):
                     for circle in look.circles]}
     if look.tasks is not None:
         found['tasks'] = [_task(task, sources) for task in look.tasks]
+    if look.requests:
+        found['requests'] = [_request(request) for request in look.requests]
     return found
 
 
@@ -47,6 +49,9 @@ def _not_known(look):
     found = []
     if look.tasks is None:
         found.append('tasks: the GIL is held')
+    if look.num_other_gils:
+        found.append(f'interpreters with a GIL of their own: '
+                     f'{look.num_other_gils}')
     if look.is_cut:
         found.append('not all threads and frames: too many')
     return found
@@ -72,6 +77,8 @@ def _thread(thread, sources):
         found['labels'] = thread.labels
     if thread.route is not None:
         found['route'] = thread.route
+    if thread.request is not None:
+        found['under_way_s'] = thread.request.age_s
     if thread.waits_for is not None:
         found['waits_for'] = thread.waits_for.as_json()
     if thread.has:
@@ -103,6 +110,15 @@ def _task(task, sources):
         found['waits_for'] = {'kind': 'task', 'task': task.waits_for.number}
     elif task.awaits:
         found['waits_for'] = {'kind': 'other', 'name': task.awaits}
+    return found
+
+
+def _request(request):
+    found = {'route': request.route, 'under_way_s': request.age_s}
+    if request.task is not None:
+        found['task'] = request.task.number
+    elif request.thread is not None:
+        found['thread'] = request.thread.native_id
     return found
 
 

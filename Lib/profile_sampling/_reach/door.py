@@ -274,10 +274,14 @@ def _silent(process, limit_s):
                        '-X sampleprof=wall.')
     if process.has_filter():
         return Refusal(pid, 'filtered', f'PID {pid} may not open sockets '
-                       '(seccomp), or does not answer.')
+                       '(seccomp), or does not answer.',
+                       'Start it with -X sampleprof=wall,spool=DIR to see '
+                       'what it does.')
     states = {thread.state for thread in process.threads_now().values()}
     why = ('state D: disk or NFS' if 'D' in states else
            'stopped' if states & set('Tt') else
            'they block it, or a handler of the program\'s is in its place')
     return Refusal(pid, 'no-answer', f'PID {pid} does not answer: its threads '
-                   f'have not taken a signal for {limit_s:.0f} s ({why}).')
+                   f'have not taken a signal for {limit_s:.0f} s ({why}).',
+                   'Try again, or any Python:  py-spy dump -p '
+                   f'{pid} (needs the right to trace it).')

@@ -1,5 +1,6 @@
 """One look at a process: what each thread does at a moment, and since when."""
 
+import copy
 import time
 from collections import Counter
 
@@ -16,6 +17,8 @@ ROUTES = 'route', 'job'
 # A call that keeps the GIL so long holds everybody up; a thread that has not
 # moved for so long is slow.
 _HELD_S, _SLOW_S = 1.0, 5.0
+# So is a request; see --slow of top.
+SLOW_S = 1.0
 # What gives a thread something to do.
 _FETCHES = frozenset({
     'queue.Queue.get', '_queue.SimpleQueue.get', 'queue.LifoQueue.get',
@@ -44,6 +47,7 @@ class Thread:
     labels      {key: value} of what runs in it; {}: none, or not known
     lines       Line objects and LeftOut, the innermost first
     waits_for   kernel.Wait, or None
+    request     the Request that it works for, or None
     has, wants  Lock objects, see locks.py
     is_sure     its stack stood still while it was read
     """
@@ -60,13 +64,14 @@ class Thread:
         self.is_idle = False
         self.lines = []
         self.waits_for = None
+        self.request = None
         self.has = []
         self.wants = None
 
     @property
     def route(self):
         """The route or job that it works for, or None."""
-        return next(filter(None, map(self.labels.get, ROUTES)), None)
+        return route_of(self.labels)
 
     @property
     def mine(self):
@@ -87,6 +92,23 @@ class Thread:
         if isinstance(first, Line) and first.function.kind == 'C':
             return first.function
         return None
+
+
+class Request:
+    """A request or a job under way.
+
+    route   of it, or its job or first label
+    age_s   since when, by the middleware's own note
+    thread  the Thread that works for it, or None
+    task    the Task, or None
+    """
+
+    def __init__(self, raw):
+        self.route = (route_of(raw.labels)
+                      or next(iter(raw.labels.values()), 'a request'))
+        self.age_s = raw.age_ns / 1e9
+        self.native_id = raw.native_id
+        self.thread = self.task = None
 
 
 class Task:
@@ -114,10 +136,12 @@ class Look:
     at          Unix time
     threads     Thread objects, in the order of importance
     tasks       Task objects; None: they could not be read
+    requests    Request objects, the oldest first
     holder      the Thread that has the GIL, or None
     held_s      no other thread has had it for so long; None: not known
     circles     lists of Thread objects that wait for each other for ever
     took_s, cost_s      of looking, and of the program's time
+    num_other_gils      interpreters that are not here
     """
 
     def __init__(self, process):
@@ -125,10 +149,12 @@ class Look:
         self.at = time.time()
         self.threads = []
         self.tasks = None
+        self.requests = []
         self.holder = self.held_s = None
         self.circles = []
         self.took_s = self.cost_s = 0.0
         self.is_cut = False
+        self.num_other_gils = 0
 
     @property
     def waiters(self):
@@ -143,6 +169,24 @@ class Look:
         """Whether one call keeps everybody from running Python."""
         return (self.holder is not None and self.held_s is not None
                 and self.held_s >= _HELD_S and bool(self.waiters))
+
+
+def joined(looks):
+    """Return Looks at several processes as one: that of a process that hangs,
+    or all threads and requests."""
+    stuck = next((its for its in looks if its.circles or its.is_stuck), None)
+    if stuck is not None or len(looks) == 1:
+        return stuck or looks[0]
+    found = Look(looks[0].process)
+    for its in looks:
+        for thread in its.threads:
+            thread = copy.copy(thread)
+            thread.name = f'{its.process.pid} {thread.name}'
+            found.threads.append(thread)
+    found.tasks = sum([its.tasks or [] for its in looks], [])
+    found.requests = sorted(sum([its.requests for its in looks], []),
+                            key=lambda request: -request.age_s)
+    return found
 
 
 def look(process, *, mine=(), with_tasks=True):
@@ -161,13 +205,14 @@ def look(process, *, mine=(), with_tasks=True):
         tasks = _tasks(process, before, said)
     found.at = said.at_ns / 1e9
     found.is_cut = said.is_cut
+    found.num_other_gils = said.num_other_gils
     if said.holder and said.held_ns:
         found.held_s = said.held_ns / 1e9
     is_mine = _mine(said, tasks, mine)
     hosts = kernel.hosts(process.pid)
     states = {state.inside: state for state in before.values()}
     for raw in said.threads:
-        thread = Thread(raw, raw.name or _name(raw, answer, said))
+        thread = Thread(raw, _name(raw, answer))
         thread.lines = _lines(raw.frames, is_mine)
         _give_state(thread, raw, said, states.get(raw.native_id), hosts)
         if thread.state == WAITING:
@@ -184,6 +229,7 @@ def look(process, *, mine=(), with_tasks=True):
         found.tasks = [Task(raw, _lines(raw.frames, is_mine))
                        for raw in tasks.tasks]
         _connect(found.tasks, tasks.tasks)
+    found.requests = _requests(said, found, tasks)
     found.threads.sort(key=lambda thread: _importance(thread, found))
     found.cost_s = answer.took_s
     found.took_s = time.monotonic() - begin
@@ -237,10 +283,11 @@ def _lines(frames, is_mine):
             for frame in frames]
 
 
-def _name(raw, answer, said):
-    if raw.native_id == answer.pid:
-        return 'main'
-    return f'thread {raw.native_id}'
+def _name(raw, answer):
+    name = raw.name or ('main' if raw.native_id == answer.pid
+                        else f'thread {raw.native_id}')
+    return (f'{name}, interpreter {raw.interpreter}' if raw.interpreter
+            else name)
 
 
 def _give_state(thread, raw, said, before, hosts):
@@ -251,8 +298,12 @@ def _give_state(thread, raw, said, before, hosts):
         call = before.read_call()   # in none while it answers
     thread.waits_for = wait = kernel.wait(call, raw.file, hosts)
     if thread.has_gil:
-        thread.state = ASLEEP if was_asleep else RUNNING
-        if not was_asleep:
+        # What answers itself was asked because all others sleep, too.  It may
+        # have woken up before.
+        is_asleep = said.is_asleep or was_asleep and (
+            raw.native_id == said.asked) and before.sleeps_on()
+        thread.state = ASLEEP if is_asleep else RUNNING
+        if not is_asleep:
             thread.waits_for = None
         return
     if raw.waits or wait is not None and wait.address in said.gil:
@@ -291,6 +342,30 @@ def _connect(tasks, raw_tasks):
         task.waits_for = by_address.get(raw.awaited)
 
 
+def route_of(labels):
+    """Return the route or job among labels, or None."""
+    return next(filter(None, map(labels.get, ROUTES)), None)
+
+
+def _requests(said, look, raw_tasks):
+    """Return the Request objects, with who works for them: its task, or else
+    the thread in which it began, while that has its label."""
+    threads = {thread.native_id: thread for thread in look.threads}
+    tasks = {} if raw_tasks is None else {
+        raw.number: task for raw, task in zip(raw_tasks.tasks, look.tasks)}
+    found = []
+    for raw in sorted(said.requests, key=lambda raw: -raw.age_ns):
+        request = Request(raw)
+        request.task = tasks.get(raw.task)
+        thread = threads.get(raw.native_id)
+        if not raw.task and thread is not None and (
+                thread.route == request.route):
+            request.thread = thread
+            thread.request = request
+        found.append(request)
+    return found
+
+
 def _importance(thread, look):
     in_circle = any(thread in circle for circle in look.circles)
     return (not thread.has_gil, not in_circle, thread.wants is None,
@@ -321,6 +396,12 @@ class Answer:
 def answers(look):
     """Return {'slow': Answer, 'where': Answer, 'gil': Answer}."""
     slow, thread = _slow(look)
+    if look.is_stuck and look.requests:
+        count = len(look.requests)
+        stand = ('1 request stands' if count == 1
+                 else f'{count} requests stand')
+        slow = Answer(slow.kind, *[f'{form}; {stand}' for form in slow.forms],
+                      slow.forms[-1], **slow.more, under_way=count)
     return {'slow': slow, 'where': _where(thread), 'gil': _gil(look)}
 
 
@@ -345,6 +426,13 @@ def _slow(look):
             f'everything: no Python for {held}', since_s=look.held_s
         ), look.holder
     busy = [thread for thread in look.busy if thread.mine is not None]
+    if look.requests and look.requests[0].age_s >= SLOW_S:
+        oldest = look.requests[0]
+        its = [request for request in look.requests
+               if request.route == oldest.route]
+        return Answer(
+            'route', f'{oldest.route}: {under_way(its)}', route=oldest.route,
+            under_way=len(its), oldest_s=oldest.age_s), _worker(oldest, look)
     slow = [thread for thread in busy if (thread.since_s or 0) >= _SLOW_S]
     if slow:
         first = max(slow, key=lambda thread: thread.since_s)
@@ -353,6 +441,11 @@ def _slow(look):
                       f'{first.name}: at the same line for {since}',
                       f'{first.name}: same line, {since}',
                       thread=first.native_id, since_s=first.since_s), first
+    if look.requests:
+        return Answer(
+            'nothing', 'nothing: ' + under_way(look.requests, 'requests '),
+            under_way=len(look.requests),
+            oldest_s=look.requests[0].age_s), _worker(look.requests[0], look)
     if busy:
         first = max(busy, key=lambda thread: thread.since_s or 0)
         function = outermost_mine(first)
@@ -374,6 +467,24 @@ def _slow(look):
     first = next(iter(look.busy), None)
     return Answer('nothing', 'nothing: no thread is in code of mine',
                   'nothing'), first
+
+
+def under_way(requests, noun=''):
+    """Say how many there are, and the age of the oldest."""
+    if len(requests) == 1:
+        return (f'1 {noun.rstrip("s ")}{" " * bool(noun)}under way, for '
+                f'{seconds(requests[0].age_s)}')
+    oldest_s = max([request.age_s for request in requests])
+    return (f'{len(requests)} {noun}under way, the oldest '
+            f'{seconds(oldest_s)}')
+
+
+def _worker(request, look):
+    """Return the thread that works for a request, or for one of its route, or
+    the first that is busy."""
+    return request.thread or next(
+        (thread for thread in look.busy if thread.route == request.route),
+        next(iter(look.busy), None))
 
 
 def _where(thread):

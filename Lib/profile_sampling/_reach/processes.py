@@ -20,6 +20,10 @@ _OFF_VARIABLE = b'PYTHONSAMPLEPROFATTACH=0'
 _RUNNERS = re.compile(r'^(?:python[\d.]*|-[a-zA-Z].*)$')
 
 
+# What the kernel calls the thread that hands samples over.
+OUR_THREAD = 'sampleprof\n'
+
+
 class Refusal(Exception):
     """A process that cannot be asked: why, and what to do.
 
@@ -48,8 +52,11 @@ class Process:
     pid_inside  in its own namespace
     parent      number of its parent
     uid         of its user, the one that files are opened as
-    threads     how many it has
+    threads     how many it has, but for ours
+    num_children  how many are watched with it
     """
+
+    num_children = 0
 
     def __init__(self, pid):
         self.pid = pid
@@ -67,7 +74,6 @@ class Process:
         self.cpu_ticks = int(fields[11]) + int(fields[12])
         self._start_ticks = int(fields[19])
         self.uid = int(self._status['Uid'].split()[1])
-        self.threads = int(self._status.get('Threads', 1))
         self.pid_inside = int(self._status.get('NSpid', str(pid)).split()[-1])
 
     @property
@@ -75,6 +81,15 @@ class Process:
         """Seconds since it began."""
         boot_s = float(_read('uptime').split()[0])
         return max(0.0, boot_s - self._start_ticks / os.sysconf('SC_CLK_TCK'))
+
+    @property
+    def threads(self):
+        ours = 0
+        with contextlib.suppress(OSError):
+            self._status = _fields(_read(f'{self.pid}/status'))
+            for number in os.listdir(f'/proc/{self.pid}/task'):
+                ours += _read(f'{self.pid}/task/{number}/comm') == OUR_THREAD
+        return int(self._status.get('Threads', 1)) - ours
 
     @property
     def command(self):
@@ -206,6 +221,7 @@ class ThreadState:
 
     def __init__(self, pid, number, is_inside):
         path = f'{pid}/task/{number}'
+        self._pid = pid
         self.number = number
         name, _, rest = _read(f'{path}/stat').rpartition(')')
         fields = rest.split()
@@ -219,6 +235,14 @@ class ThreadState:
         self.ran_ms = _ran_ms(path)
         self._path = path
         self._call = None
+
+    def sleeps_on(self):
+        """Return whether it sleeps in the same call as then."""
+        try:
+            now = ThreadState(self._pid, self.number, False)
+        except (OSError, ValueError, IndexError):
+            return False        # it has ended
+        return now.state in 'SD' and now.read_call() == self.read_call()
 
     def read_call(self):
         """Return the line of its file "syscall", as when it was first asked
@@ -306,6 +330,22 @@ def children(process):
                 continue
             found.append(other)
     return found
+
+
+def family(members):
+    """Return a Process that stands for several, the first of which has
+    started the others."""
+    found = _Family(members[0].pid)
+    found.num_children = len(members) - 1
+    found.members = members
+    return found
+
+
+class _Family(Process):
+
+    @property
+    def threads(self):
+        return sum([its.threads for its in self.members])
 
 
 def named(name):

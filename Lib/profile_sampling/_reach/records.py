@@ -9,14 +9,14 @@ import struct
 from profile_sampling._data.values import Function
 
 (_MOMENT, _GIL, _CODE, _THREAD, _FRAME, _CALLEE, _LEFT_OUT, _LOCK, _CALL,
- _FILE, _LABEL, _TASK, _CUT, _UNSURE, _PART) = range(1, 16)
+ _FILE, _LABEL, _TASK, _CUT, _UNSURE, _PART, _REQUEST) = range(1, 17)
 _HEAD = struct.Struct('=II')
 # Of each kind its fields: a number, bytes or a text.
 _FIELDS = {
-    _MOMENT: 'nn', _GIL: 'nnnn', _CODE: 'nnttt', _THREAD: 'nnnnnt',
+    _MOMENT: 'nn', _GIL: 'nnnnnn', _CODE: 'nnttt', _THREAD: 'nnnnnnt',
     _FRAME: 'nn', _CALLEE: 'ntt', _LEFT_OUT: 'n', _LOCK: 'nnn', _CALL: 't',
     _FILE: 'ntb', _LABEL: 'tt', _TASK: 'nnntntt', _CUT: '',
-    _UNSURE: ''}
+    _UNSURE: '', _REQUEST: 'nnn'}
 
 
 class Frame:
@@ -43,9 +43,11 @@ class RawThread:
     is_sure it has not run while its stack was read
     """
 
-    def __init__(self, native_id, ident, has_gil, waits, waits_ns, name):
+    def __init__(self, native_id, ident, interpreter, has_gil, waits, waits_ns,
+                 name):
         self.native_id = native_id
         self.ident = ident
+        self.interpreter = interpreter
         self.has_gil = bool(has_gil)
         self.waits = bool(waits)
         self.waits_ns = waits_ns
@@ -72,6 +74,17 @@ class RawTask:
         self.frames = []
 
 
+class RawRequest:
+    """A request under way: for how long, the native id of the thread in which
+    it began, and the address of its task, or 0."""
+
+    def __init__(self, age_ns, native_id, task):
+        self.age_ns = age_ns
+        self.native_id = native_id
+        self.task = task
+        self.labels = {}
+
+
 class Said:
     """All that records say.
 
@@ -80,7 +93,10 @@ class Said:
     holder        native id of the thread that holds the GIL, or 0
     held_ns       since when no other one has had it; 0: not known
     gil           range of addresses at which one sleeps that waits for it
-    threads, tasks
+    is_asleep     the holder is, in a system call
+    num_other_gils
+                  interpreters that have a GIL of their own: they are not here
+    threads, tasks, requests
     is_cut        not all is there
     """
 
@@ -88,8 +104,11 @@ class Said:
         self.at_ns = 0
         self.asked = self.holder = self.held_ns = 0
         self.gil = range(0)
+        self.is_asleep = False
+        self.num_other_gils = 0
         self.threads = []
         self.tasks = []
+        self.requests = []
         self.is_cut = False
 
 
@@ -102,7 +121,8 @@ def read(data):
         if kind == _MOMENT:
             said.at_ns, said.asked = fields
         elif kind == _GIL:
-            said.holder, said.held_ns, begin, end = fields
+            (said.holder, said.held_ns, begin, end, said.is_asleep,
+             said.num_other_gils) = fields
             said.gil = range(begin, end)
         elif kind == _CODE:
             address, line, module, filename, qualname = fields
@@ -114,6 +134,9 @@ def read(data):
         elif kind == _TASK:
             owner = RawTask(*fields)
             said.tasks.append(owner)
+        elif kind == _REQUEST:
+            owner = RawRequest(*fields)
+            said.requests.append(owner)
         elif kind == _CUT:
             said.is_cut = True
         elif owner is None:
@@ -124,7 +147,12 @@ def read(data):
 
 
 def _add(owner, kind, fields, functions):
-    if kind == _FRAME:
+    if isinstance(owner, RawRequest):
+        if kind != _LABEL:
+            raise ValueError('records of a thread')
+        key, value = fields
+        owner.labels[key] = value
+    elif kind == _FRAME:
         address, line = fields
         if address not in functions:
             raise ValueError('a frame without code')

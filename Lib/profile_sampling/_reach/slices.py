@@ -4,8 +4,11 @@ This file owns the columns, which Python/sampling/reach/parts.c has, too.  It
 must not know how they came here.
 """
 
+import ast
 import struct
 
+from profile_sampling._data.histogram import BITS, Histogram
+from profile_sampling._data.lives import Latency
 from profile_sampling._reach import records
 
 _NO_STRING = _NO_CLASS = 0xFFFFFFFF
@@ -62,6 +65,9 @@ def _made(head, measured, stats, columns, pid):
         return value
 
     return {
+        'is_slice': True, 'start_ns': head['start_ns'], 'resolution_ns': head['resolution_ns'],
+        'moments': column('moments') if 'moments' in columns else None,
+        'latencies': _latencies(columns.get('latencies')),
         'mode': 'cpu' if head['is_cpu'] else 'wall',
         'rate_hz': head['rate_hz'], 'depth_frames': head['depth_frames'],
         'names': head['names'], 'pid': pid,
@@ -83,6 +89,23 @@ def _made(head, measured, stats, columns, pid):
                     for ident, native_id, interpreter, name
                     in rows('threads', _THREAD)],
         'stats': stats}
+
+
+def _latencies(data):
+    """Return the Latency of each route; raise ValueError."""
+    if data is None:
+        return ()
+    text, = records.byte_fields(data)
+    try:
+        return tuple([
+            Latency(str(key), str(value), tuple(map(str, roots)), int(count),
+                    int(sum_ns), int(longest_ns),
+                    Histogram(BITS, map(int, counts)),
+                    tuple([tuple(map(int, row)) for row in spent]))
+            for key, value, roots, count, sum_ns, longest_ns, counts, spent
+            in ast.literal_eval(text.decode())])
+    except (TypeError, SyntaxError, RecursionError, MemoryError) as exc:
+        raise ValueError(f'no latencies: {exc}') from None
 
 
 def _tasks(data):

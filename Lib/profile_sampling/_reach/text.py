@@ -43,7 +43,10 @@ def head(process, at, width, right=''):
     """Return the first line: who it is, and when that was."""
     threads = f'{process.threads} threads' if process.threads != 1 else (
         '1 thread')
-    parts = [process.name, f'PID {process.pid}', threads,
+    pid = f'PID {process.pid}'
+    if process.num_children:
+        pid += f' and {words.counted(process.num_children, "child", "children")}'
+    parts = [process.name, pid, threads,
              f'up {seconds(process.up_s)}']
     clock = f'{right}{time.strftime("%H:%M:%S", time.localtime(at))}'
     while len(parts) > 2 and len('  '.join(parts)) + len(clock) + 2 > width:
@@ -161,6 +164,12 @@ class _Text:
         text += self._style(_names(group), 'strong')
         if thread.route is not None:
             text += '   ' + self._style(printable(thread.route), 'mine')
+        ages_s = [its.request.age_s for its in group if its.request]
+        if ages_s:
+            text += (f', under way {seconds(max(ages_s))}'
+                     if len(group) == 1 else
+                     f', {len(group)} of them, the oldest '
+                     f'{seconds(max(ages_s))}')
         if thread.has_gil:
             text += '   ' + self._style('holds the GIL', 'warn')
         self._add(text)
@@ -276,19 +285,31 @@ class _Text:
                       'comes to say it while the GIL is held')
             self._add('')
         elif tasks:
-            self._add(f'{self._style("Tasks", "strong")}  {len(tasks)}')
+            of_requests = sum(request.task is not None for request
+                              in self._look.requests)
+            more = f': {of_requests} of requests' if of_requests else ''
+            self._add(f'{self._style("Tasks", "strong")}  {len(tasks)}{more}')
             self._add('')
             self._task_rows(tasks)
             self._add('')
 
     def _task_rows(self, tasks):
+        ages_s = {request.task: request.age_s
+                  for request in self._look.requests}
+        routes = {request.task: request.route
+                  for request in self._look.requests}
         groups = {}
         for task in tasks:
-            groups.setdefault(self._task_words(task), []).append(task)
-        rows = sorted(groups.items(), key=lambda item: -len(item[1]))
-        for text, group in rows[:_TASKS]:
+            groups.setdefault((routes.get(task), self._task_words(task)),
+                              []).append(task)
+        rows = sorted(groups.items(), key=lambda item: (
+            -max([ages_s.get(task, 0) for task in item[1]]), -len(item[1])))
+        for (route, text), group in rows[:_TASKS]:
             names = ', '.join([printable(task.name) for task in group[:2]])
-            if len(group) > 2:
+            if route is not None:
+                oldest_s = max([ages_s[task] for task in group])
+                names = f'{printable(route)}, {seconds(oldest_s)}'
+            elif len(group) > 2:
                 names += f' and {len(group) - 2} more'
             self._add(_cut(f'{len(group):>4}  {words.padded(names, 24)}  '
                            f'{text}', self._width))
@@ -323,6 +344,9 @@ class _Text:
         if not all(thread.is_sure for thread in look.threads):
             self._add('Lines with ~ may be wrong: that thread sleeps with '
                       'the GIL and was read while it could wake up.')
+        if look.num_other_gils:
+            its = words.counted(look.num_other_gils, 'interpreter')
+            self._add(f'{its} with a GIL of its own: not shown here.')
         if look.is_cut:
             self._add('Not all is here: it was too much for one look.')
         if look.circles:

@@ -16,7 +16,7 @@ from profile_sampling._reach import door, processes, slices
 from profile_sampling._reach.processes import Refusal, ended
 
 WATCH, STOP = 4, 5
-MAX_RATE_HZ = 4095
+MAX_RATE_HZ = 2047
 # A signal is sent again after so long: its thread may have ended, or one of
 # the profiler's clock was pending there, and signals of one number are not
 # queued.
@@ -41,14 +41,14 @@ class Watch:
     ending      how, such as 'by signal 9'; '': not known
     """
 
-    def __init__(self, process, rate_hz):
+    def __init__(self, process, rate_hz, *, timeline=False):
         self.process = process
         self.pid_inside = None
         self.is_begun = self.is_over = False
         self.ending = ''
         client = secrets.randbits(24) << 40
         self._watch = (client | secrets.randbits(24) << 16
-                       | min(rate_hz, MAX_RATE_HZ) << 4 | WATCH)
+                       | timeline << 15 | min(rate_hz, MAX_RATE_HZ) << 4 | WATCH)
         self._stop = client | secrets.randbits(24) << 16 | STOP
         self._listeners = {}
         self._pidfd = -1

@@ -117,6 +117,14 @@ def taken(collector, *, clear=False):
     return found
 
 
+def taken_as_bytes(collector):
+    """Return what has ended since the last time, as a literal of Python."""
+    return repr([(row.key, row.value, row.roots, row.count, row.sum_ns,
+                  row.longest_ns, row.times.counts, row.spent)
+                 for row in taken(collector, clear=True)]).encode(
+                     'utf-8', 'backslashreplace')
+
+
 def end(collector):
     """Return the same, and collect no more."""
     with _shared.lock:

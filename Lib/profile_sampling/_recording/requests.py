@@ -66,15 +66,18 @@ class Watch:
     """The time of one request, from the beginning to stop()."""
 
     __slots__ = ('_changes', '_begin_ns', '_task', '_root', '_thread',
-                 '_times')
+                 '_times', '_mark')
 
     def __init__(self, changes, begin_ns=None):
         self._changes = changes
         self._begin_ns = (_clock.monotonic_ns() if begin_ns is None
                           else begin_ns)
-        self._task = self._root = self._times = None
+        self._root = self._times = None
+        self._task = _current_task()
+        # For another process that asks what is under way.
+        self._mark = _core.load().begin_request(changes, self._begin_ns,
+                                                self._task)
         if latencies.is_collecting():
-            self._task = _current_task()
             self._root = _root(self._task)
             self._thread = _thread.get_ident()
             self._times = _core.load().times_of(self._task)
@@ -87,7 +90,7 @@ class Watch:
             latencies.add(self._changes,
                           _clock.monotonic_ns() - self._begin_ns, self._root,
                           self._spent())
-        self._begin_ns = self._task = None
+        self._begin_ns = self._task = self._mark = None
         return True
 
     def _spent(self):

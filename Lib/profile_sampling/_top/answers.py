@@ -11,9 +11,10 @@ from profile_sampling._data.by_site import is_outside
 from profile_sampling._data.states import TABLE
 from profile_sampling._data.values import STATES
 from profile_sampling._reach import look as looking
-from profile_sampling._reach.look import Answer, file_of, seconds
+from profile_sampling._reach.look import (
+    SLOW_S, Answer, file_of, seconds, under_way)
 from profile_sampling._top.lines import NO_WORKER, clean
-from profile_sampling._top.requests import of_window, quantile, under_way
+from profile_sampling._top.requests import of_window, quantile, under_way_of
 from profile_sampling._top.windows import GIL_WAIT, HOLDING
 
 RUNNING, WAITING, CPU_WAIT = map(STATES.index,
@@ -22,8 +23,6 @@ RUNNING, WAITING, CPU_WAIT = map(STATES.index,
 _CPU_WAIT, _LITTLE = 0.2, 0.05
 # Requests that wait for a worker, on average; a thread at one line.
 _QUEUED, _STUCK_S = 0.5, 5.0
-# A route is slow if one in a hundred takes so long; see --slow.
-SLOW_S = 1.0
 # What leads is replaced by what is larger by a fifth, after two seconds.
 _LEAD, _HOLD_S = 1.2, 2.0
 
@@ -67,13 +66,14 @@ def answers(window, choices, now, *, look=None, objects=None, slow_s=SLOW_S):
 
 def _slow(window, choices, now, look, slow_s):
     """Return the Answer, and which (spot, thread, route) it is about."""
-    requests = of_window(window)
+    requests = of_window(window, look)
+    alive = _alive(look)
     slow = {route: sum(did.values()) for route, did in requests.items()
-            if _takes_s(window, route, did) >= slow_s
+            if _takes_s(window, route, did, alive.get(route, ())) >= slow_s
             or _queued(window, did) >= _QUEUED}
     route = choices.pick('route', slow, now)
     if route is not None:
-        return _slow_route(window, route, requests[route]), (
+        return _slow_route(window, route, requests[route], alive), (
             lambda spot, thread, its: its == route)
     thread = look and _stuck_thread(look)
     if thread:
@@ -95,31 +95,43 @@ def _slow(window, choices, now, look, slow_s):
             share=states[CPU_WAIT] / busy), _anywhere
     if requests and window.knows_ends:
         done = sum([row.count for row in window.latencies.values()])
-        now_ = number(sum([under_way(did, window)
-                           for did in requests.values()]))
-        longest = seconds(max([row.longest_ns for row
-                               in window.latencies.values()], default=0) / 1e9)
+        longest_s = max([row.longest_ns for row
+                         in window.latencies.values()], default=0) / 1e9
+        its = [request for its in alive.values() for request in its]
+        average = number(sum([under_way_of(did, window)
+                              for did in requests.values()]))
+        now_ = (under_way(its, 'requests ') if its
+                else f'{average} requests under way')
         return Answer(
-            'nothing', f'nothing: {now_} requests under way, {done} done, the '
-            f'longest took {longest}', f'nothing: {now_} requests under way, '
-            f'{done} done', 'nothing', done=done), _anywhere
+            'nothing', f'nothing: {now_}, {done} done, the longest took '
+            f'{seconds(longest_s)}', f'nothing: {now_}, {done} done',
+            f'nothing: {now_}', 'nothing', done=done), _anywhere
     if requests:
         route = choices.pick('any route', {
             route: sum(did.values()) for route, did in requests.items()}, now)
-        return _slow_route(window, route, requests[route]), (
+        return _slow_route(window, route, requests[route], alive), (
             lambda spot, thread, its: its == route)
     return _entry(window, choices, now)
 
 
-def _takes_s(window, route, did):
-    """Return how long a request takes: those at the end, or on average; 0 if
-    that is not known."""
+def _alive(look):
+    """Return {route: Requests under way}, the oldest first."""
+    found = {}
+    for request in look.requests if look is not None else ():
+        found.setdefault(request.route, []).append(request)
+    return found
+
+
+def _takes_s(window, route, did, alive):
+    """Return how long a request takes: those that are under way, those at the
+    end, or on average; 0 if that is not known."""
+    oldest_s = alive[0].age_s if alive else 0
     if not window.knows_ends:
-        return 0
+        return oldest_s
     latency = window.latencies.get(route)
     done = latency.count if latency else 0
-    return max(quantile(latency, 0.99) or 0,
-               sum(did.values()) / max(done, 1)) / 1e9
+    return max(oldest_s, (quantile(latency, 0.99) or 0) / 1e9,
+               sum(did.values()) / max(done, 1) / 1e9)
 
 
 def _queued(window, did):
@@ -127,26 +139,31 @@ def _queued(window, did):
     return did.get(NO_WORKER, 0) / (window.length_ns or 1)
 
 
-def _slow_route(window, route, did):
+def _slow_route(window, route, did, alive):
     latency = window.latencies.get(route)
     queued = _queued(window, did)
     wait = (f'; {number(queued)} wait for a free worker' if queued >= _QUEUED
             else '')
-    more = {'route': route, 'under_way': under_way(did, window),
+    its = alive.get(route, ())
+    more = {'route': route, 'under_way': len(its) or under_way_of(did, window),
             'queued': queued}
-    said = f'{route}: {number(under_way(did, window))} under way'
-    if not window.knows_ends:
+    said = f'{route}: {number(under_way_of(did, window))} under way'
+    if its:
+        said = f'{route}: {under_way(its)}'
+        more['oldest_s'] = its[0].age_s
+    elif not window.knows_ends:
         return Answer('route', f'{said}{wait}; their age is not known',
                       f'{said}{wait}', said, **more)
-    if latency is None:
-        return Answer('route', f'{said}, none done{wait}', said, done=0,
-                      **more)
+    done = latency.count if latency else 0
+    more['done'] = done
+    if not done:
+        return Answer('route', f'{said}, none done{wait}' if window.knows_ends
+                      else f'{said}{wait}', said, **more)
     p50, p99 = [quantile(latency, share) / 1e9 for share in (0.5, 0.99)]
     return Answer(
-        'route', f'{said}, {latency.count} done, p50 {seconds(p50)}, p99 '
+        'route', f'{said}, {done} done, p50 {seconds(p50)}, p99 '
         f'{seconds(p99)}{wait}', f'{said}, p99 {seconds(p99)}{wait}',
-        f'{said}, p99 {seconds(p99)}', **more, done=latency.count, p50_s=p50,
-        p99_s=p99)
+        f'{said}, p99 {seconds(p99)}', said, **more, p50_s=p50, p99_s=p99)
 
 
 def _anywhere(*_):
@@ -246,10 +263,11 @@ def _object(window, place, state, objects):
 # Who has the GIL.
 
 def _gil(window, choices, now):
-    length_ns = window.length_ns or 1
+    length_ns = window.gils_ns or 1
     held = {place: sum([row[state] for state in HOLDING]) for place, row
             in window.by(lambda spot, *_: spot.place).items()}
-    waiting = window.states()[GIL_WAIT] / length_ns
+    waiting = window.states()[GIL_WAIT] / (window.length_ns or 1)
+    of = (f' in {window.num_gils} processes' if window.num_gils > 1 else '')
     wait = (f'{threads(waiting)} wait{"s" * (threads(waiting) == "1 thread")}'
             if waiting >= _LITTLE else 'no thread waits')
     if sum(held.values()) < _LITTLE * length_ns:
@@ -262,7 +280,8 @@ def _gil(window, choices, now):
     called = window.callees(lambda spot, *_: spot.place).get(place)
     callee = f' ({_called(*max(called, key=called.get))})' if called else ''
     return Answer(
-        'share', f'held {share} of the time by {name}{callee}; {wait} for it',
+        'share', f'held {share} of the time{of} by {name}{callee}; {wait} for '
+        'it',
         f'held {share} by {name}{callee}; {wait}',
         f'held {share} by {name}; {wait}', f'held {share} by {text}; {wait}',
         **place_json(place), held=held[place] / length_ns, waiting=waiting)

@@ -19,8 +19,8 @@ _CHUNK = 60
 class Feed:
     """Samples of a Process, and a look at it each second; a context."""
 
-    def __init__(self, process, *, rate_hz, mine=()):
-        self._watch = Watch(process, rate_hz)
+    def __init__(self, process, *, rate_hz, mine=(), timeline=False):
+        self._watch = Watch(process, rate_hz, timeline=timeline)
         self._look = functools.partial(looking.look, process, mine=mine)
         self._first = None
         self._seconds = []
@@ -70,21 +70,81 @@ class Feed:
     def ending(self):
         return self._watch.ending
 
+    @property
+    def has_any(self):
+        return bool(self._seconds)
+
     def save(self, path):
         """Write what was seen; raise ValueError if that is nothing."""
         Profile._from_tables(self.all()).save(path)
 
-    def all(self):
+    def all(self, *, timeline=True):
         """Return the Tables of all seconds; raise ValueError if there are
         none."""
         if not self._seconds:
             raise ValueError('nothing was seen yet')
-        return summed(self._seconds)
+        return summed(self._seconds, timeline=timeline)
 
 
-def summed(parts):
-    """Return the sum of Tables of one process."""
+def summed(parts, *, timeline=True):
+    """Return the sum of Tables of one process, with their time line or
+    without, which is less work."""
     merger = Merger(label_pids=False)
     for tables in parts:
-        merger.add(tables)
+        merger.add(tables if timeline else tables.with_timeline(None))
     return Tables(merger.raw() | {'pid': parts[0].pid})
+
+
+class Family:
+    """The Feeds of several processes, asked at once: as a Feed, their sum.
+
+    each  for each of them what take() returned or raised last
+    """
+
+    def __init__(self, feeds):
+        self.feeds = feeds
+        self.each = []
+
+    def take(self):
+        self.each = [_taken(feed) for feed in self.feeds]
+        found = [its for its in self.each if not isinstance(its, Refusal)]
+        if not found:
+            raise self.each[0]
+        tables = [its for its, _ in found if its is not None]
+        looks = [look for _, look in found if look is not None]
+        return (summed(tables) if tables else None,
+                looking.joined(looks) if looks else None)
+
+    @property
+    def ending(self):
+        return self.feeds[0].ending
+
+    def save(self, path):
+        Profile._from_tables(summed([feed.all() for feed in self.feeds
+                                     if feed.has_any])).save(path)
+
+
+class Member:
+    """One of a Family, which is asked before."""
+
+    def __init__(self, family, number):
+        self._family = family
+        self._number = number
+        self.save = family.feeds[number].save
+
+    def take(self):
+        found = self._family.each[self._number]
+        if isinstance(found, Refusal):
+            raise found
+        return found
+
+    @property
+    def ending(self):
+        return self._family.feeds[self._number].ending
+
+
+def _taken(feed):
+    try:
+        return feed.take()
+    except Refusal as exc:
+        return exc

@@ -17,17 +17,23 @@ SECOND_S = 1.0
 BLOCK_S = 5.0
 
 
-def interactive(screen, feed, terminal, *, every_s=SECOND_S, show_dump):
+def interactive(stops, terminal, *, every_s=SECOND_S, show_dump):
     """Show a screen until it is left.
 
-    *show_dump* returns the lines of a dump at a width.
+    *stops*: (Screen, feed) of each process; Tab goes from one to the next.
+    Feeds are asked in this order.  *show_dump* returns the lines of a dump of
+    a process at a width.
     """
     due = shown = time.monotonic()
     is_fresh = True
+    at = 0
     while True:
+        screen, feed = stops[at]
         now = time.monotonic()
-        if now >= due and screen.ended is None:
-            take(screen, feed)
+        if now >= due and stops[0][0].ended is None:
+            for its in stops:
+                if its[0].ended is None:
+                    take(*its)
             due = max(due + SECOND_S, now)
             is_fresh = True
         screen.interval_s = max(every_s, terminal.interval_s)
@@ -36,15 +42,17 @@ def interactive(screen, feed, terminal, *, every_s=SECOND_S, show_dump):
             shown = now + (screen.interval_s if screen.interval_s > SECOND_S
                            else 0)
             is_fresh = False
-        wait_s = due - time.monotonic() if screen.ended is None else 60.0
+        wait_s = due - time.monotonic() if stops[0][0].ended is None else 60.0
         keys = terminal.keys(wait_s)
         if terminal.ended_by is not None:
             return
         for key in keys:
-            if not _do(screen, feed, terminal, key, show_dump):
+            if key == 'Tab':
+                at = (at + 1) % len(stops)
+            elif not _do(*stops[at], terminal, key, show_dump):
                 return
         if keys or terminal.is_resized:
-            terminal.draw(screen.render(*terminal.size))
+            terminal.draw(stops[at][0].render(*terminal.size))
 
 
 def take(screen, feed):
@@ -82,7 +90,7 @@ def _do(screen, feed, terminal, key, show_dump):
             return False
         case 'dump':
             try:
-                screen.show(show_dump(terminal.size[0]))
+                screen.show(show_dump(screen.process, terminal.size[0]))
             except Refusal as exc:
                 screen.note = exc.text
         case 'save':

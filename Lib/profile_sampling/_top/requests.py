@@ -7,9 +7,9 @@ from profile_sampling._top.lines import NO_WORKER, letters
 from profile_sampling._top.windows import ELSE, LOOP, THREAD
 
 
-def of_window(window):
+def of_window(window, look=None):
     """Return {route: {letter: ns}} of what requests did, their life; the most
-    first.
+    first, and those that are under way in a Look.
 
     A request that waits for a worker thread waits as long as no such thread
     works for it.
@@ -17,7 +17,9 @@ def of_window(window):
     states = window.by(lambda spot, thread, route: route)
     found = {}
     for route in {*states, *window.latencies,
-                  *[route for route, _ in window.tasks]} - {None}:
+                  *[route for route, _ in window.tasks],
+                  *[request.route for request in
+                    (look.requests if look is not None else ())]} - {None}:
         did = Counter(letters(states.get(route) or [0] * len(STATES)))
         did['L'] += window.tasks[route, LOOP]
         did['w'] += window.tasks[route, ELSE]
@@ -28,7 +30,7 @@ def of_window(window):
         -sum(item[1].values()), item[0])))
 
 
-def under_way(did, window):
+def under_way_of(did, window):
     """Return how many requests were under way, on average."""
     return sum(did.values()) / window.length_ns if window.length_ns else 0.0
 

@@ -44,7 +44,7 @@ Keys of top                               Letters in the bars
  d        dump of this moment             Figures
  s        save what was seen              % 5 s  of thread time, last 5 s
  c        this screen as a command        % all  of it since you came
-                                          Idle is left out of both.
+ Tab      next process (--children)       Idle is left out of both.
  t        light or dark                   Rows move every 5 s at most.
  q        quit; the screen stays
 
@@ -69,7 +69,7 @@ class Screen:
     def __init__(self, process, *, mine=(), view='line', sources=None,
                  slow_s=SLOW_S, clock=time.time):
         self.process = process
-        self.windows = Windows(mine)
+        self.windows = Windows(mine, 1 + process.num_children)
         self.view = view
         self.window_s = 5
         self.is_all = self.is_idle = self.is_paused = self.is_open = False
@@ -476,6 +476,7 @@ class Screen:
         text = f'python -m profile_sampling top -p {self.process.pid}'
         if self.view != 'line':
             text += f' --by {self.view}'
+        text += ' --children' * bool(self.process.num_children)
         return text + ' --all' * self.is_all + ' --idle' * self.is_idle
 
     # Keys.

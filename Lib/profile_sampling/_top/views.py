@@ -12,7 +12,7 @@ from profile_sampling._reach.text import idle_words
 from profile_sampling._top import lines
 from profile_sampling._top.answers import number, place_text, states_json
 from profile_sampling._top.lines import REST, Column, letters, share
-from profile_sampling._top.requests import of_window, quantile, under_way
+from profile_sampling._top.requests import of_window, quantile, under_way_of
 from profile_sampling._top.windows import HOLDING
 
 WAITING = STATES.index('waiting')
@@ -286,11 +286,15 @@ def _callees(facts):
 
 def _routes(facts):
     window = facts.window
-    found = of_window(window)
+    found = of_window(window, facts.look)
     if not found:
         return _entries(facts)
     largest = max([sum(its.values()) for its in found.values()])
+    ages_s = {}
+    for request in facts.look.requests if facts.look is not None else ():
+        ages_s.setdefault(request.route, []).append(request.age_s)
     columns = [Column('Under way', 10, 10, 10, 10, right=True),
+               Column('Oldest', 8, 8, 8, 8, right=True),
                Column(f'Done {facts.label}', 0, 10, 10, 10, right=True),
                Column('p50', 0, 8, 8, 8, right=True),
                Column('p99', 8, 8, 8, 8, right=True),
@@ -300,18 +304,22 @@ def _routes(facts):
     for route, did in found.items():
         latency = window.latencies.get(route)
         times = [quantile(latency, its) for its in (0.5, 0.99)]
-        its = under_way(did, window)
+        ages = ages_s.get(route, ())
+        its = len(ages) if ages_s else under_way_of(did, window)
         json = {'by': 'route', 'route': route, 'under_way': its,
                 'did': {lines.WORDS[letter]: ns / 1e9
                         for letter, ns in did.items()}}
+        if ages:
+            json['oldest_s'] = max(ages)
         if window.knows_ends:
             json['done'] = latency.count if latency else 0
         if latency:
             json |= {'p50_s': times[0] / 1e9, 'p99_s': times[1] / 1e9}
         rows.append(Row(route, sum(did.values()), [
-            number(its), str(json.get('done', '–')),
+            number(its), seconds(max(ages)) if ages else '–',
+            str(json.get('done', '–')),
             *['–' if ns is None else seconds(ns / 1e9) for ns in times],
-            lines.bar_of(did, largest, columns[4].width(facts.width)),
+            lines.bar_of(did, largest, columns[5].width(facts.width)),
             [(lines.clean(route), 'mine')]], route, json))
     whole = sum([row.value for row in rows])
     return Table(columns, rows, whole=whole, noun='route', below=_mean(
@@ -478,7 +486,7 @@ def _moment(thread):
 
 def _waits(facts):
     window = facts.window
-    length_ns = window.length_ns or 1
+    length_ns = window.gils_ns or 1
     states = window.by(facts.place)
     held = {place: sum([row[state] for state in HOLDING])
             for place, row in states.items()}

@@ -24,7 +24,7 @@ GIL_WAIT, WAITING = map(STATES.index, ('gil_wait', 'waiting'))
 # What tasks do while no thread runs them: wait for the loop, for a worker
 # thread or what that does, for anything else.
 LOOP, THREAD, ELSE = range(3)
-_AWAIT_THREADS = 'run_sync_in_worker_thread', 'to_thread', 'run_in_executor'
+AWAIT_THREADS = 'run_sync_in_worker_thread', 'to_thread', 'run_in_executor'
 
 
 class Spot:
@@ -63,11 +63,13 @@ class Sums:
     delays     Counter of Spots: how long tasks waited for the loop meanwhile
     latencies  {route: Latency} of the requests that have ended
     length_ns  of the window
+    num_gils   of how many processes it is
     knows_ends whether requests that end are known
     """
 
-    def __init__(self, waits_for_work=frozenset()):
+    def __init__(self, waits_for_work=frozenset(), num_gils=1):
         self._waits_for_work = waits_for_work
+        self.num_gils = num_gils
         (self.cells, self.held, self.tasks, self.in_threads,
          self.delays) = [Counter() for _ in range(5)]
         self.latencies = {}
@@ -101,6 +103,11 @@ class Sums:
                     row = found[group] = [0] * len(STATES)
                 row[state] += ns
         return found
+
+    @property
+    def gils_ns(self):
+        """How long a GIL could be held."""
+        return self.length_ns * self.num_gils
 
     def states(self, *, idle=False):
         """Return the sums by state."""
@@ -146,13 +153,14 @@ class Windows:
     names     {native id of a thread: name}
     """
 
-    def __init__(self, mine=()):
+    def __init__(self, mine=(), num_gils=1):
         self._mine = mine
+        self._num_gils = num_gils
         self._spots = {}
         self._seconds = deque(maxlen=_MOST_S)
         # (thread, file, line) of threads that a look knew as idle.
         self.waits_for_work = set()
-        self.all = Sums(self.waits_for_work)
+        self.all = self._nothing()
         self.history = deque(maxlen=_HISTORY_S)
         self.names = {}
         self._lasts = {}
@@ -163,12 +171,16 @@ class Windows:
         self._seconds.append(second)
         self._lasts = {}
         self.all.add(second)
+        self.all.knows_ends = bool(self.all.latencies)
         self.history.append((second.states(), second.length_ns))
+
+    def _nothing(self):
+        return Sums(self.waits_for_work, self._num_gils)
 
     def last(self, seconds):
         """Return the Sums of the last so many seconds."""
         if seconds not in self._lasts:
-            self._lasts[seconds] = found = Sums(self.waits_for_work)
+            self._lasts[seconds] = found = self._nothing()
             for second in islice(reversed(self._seconds), seconds):
                 found.add(second)
             found.knows_ends = bool(self.all.latencies)
@@ -178,7 +190,7 @@ class Windows:
         return len(self._seconds)
 
     def _sums(self, tables):
-        sums = Sums(self.waits_for_work)
+        sums = self._nothing()
         sums.length_ns = tables.length_ns
         spots = _Spots(tables, self._mine, self._spots)
         routes = _routes(tables)
@@ -223,7 +235,7 @@ def _awaits(state, leaf):
     if state == LOOP_WAIT:
         return LOOP
     name = '' if leaf is None else leaf.qualname.rpartition('.')[2]
-    return THREAD if name in _AWAIT_THREADS else ELSE
+    return THREAD if name in AWAIT_THREADS else ELSE
 
 
 def _routes(tables):

@@ -1,5 +1,6 @@
 """Labels for ASGI applications."""
 
+from profile_sampling._recording.latencies import is_collecting
 from profile_sampling.middleware._requests import Middleware, known
 
 
@@ -20,10 +21,10 @@ class ASGIMiddleware(Middleware):
 
     async def __call__(self, scope, receive, send):
         if scope['type'] == 'http':
-            labels, watch = self._watched(known(scope['method']), scope)
-            if watch is not None:
-                return await self._timed(labels, watch, scope, receive, send)
-        elif scope['type'] == 'websocket':
+            return await self._timed(
+                *self._watched(known(scope['method']), scope), scope, receive,
+                send)
+        if scope['type'] == 'websocket':
             labels = self._route('WEBSOCKET', scope)
         else:
             return await self.app(scope, receive, send)
@@ -33,7 +34,9 @@ class ASGIMiddleware(Middleware):
     async def _timed(self, labels, watch, scope, receive, send):
         try:
             with labels:
-                return await self.app(scope, receive, _answering(send, watch))
+                if is_collecting():
+                    send = _answering(send, watch)
+                return await self.app(scope, receive, send)
         finally:
             watch.stop()
 

@@ -2,7 +2,6 @@
 
 from profile_sampling import _clock
 from profile_sampling._recording import labels
-from profile_sampling._recording.latencies import is_collecting
 from profile_sampling._recording.requests import Watch
 from profile_sampling.middleware._routes import (
     django_route, finder, flask_route, starlette_route)
@@ -33,9 +32,7 @@ class Middleware:
 
     def _watched(self, method, request):
         """The same, and the Watch of its latency, which looking it up is
-        part of; None: nobody wants to know."""
-        if not is_collecting():
-            return self._route(method, request), None
+        part of."""
         begin_ns = _clock.monotonic_ns()
         block = self._route(method, request)
         return block, Watch(block._changes, begin_ns)

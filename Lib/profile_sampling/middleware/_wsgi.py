@@ -27,18 +27,13 @@ class WSGIMiddleware(Middleware):
             with labels:
                 body = self.app(environ, start_response)
         except BaseException:
-            _stop(watch)
+            watch.stop()
             raise
         if _is_for_server(body, environ):
-            _stop(watch)
+            watch.stop()
             return body
         kind = _SizedBody if hasattr(body, '__len__') else _Body
         return kind(body, labels, watch)
-
-
-def _stop(watch):
-    if watch is not None:
-        watch.stop()
 
 
 def _is_for_server(body, environ):
@@ -72,12 +67,12 @@ class _Body:
                 return next(self._iterator)
         except BaseException:
             # It is exhausted, or has failed.
-            _stop(self._watch)
+            self._watch.stop()
             raise
 
     def close(self):
         # A server that gives up calls nothing else.
-        _stop(self._watch)
+        self._watch.stop()
         close = getattr(self._body, 'close', None)
         if close is not None:
             with self._labels:

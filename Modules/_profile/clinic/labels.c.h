@@ -2,6 +2,7 @@
 preserve
 [clinic start generated code]*/
 
+#include "pycore_long.h"          // _PyLong_UnsignedLongLong_Converter()
 #include "pycore_modsupport.h"    // _PyArg_BadArgument()
 
 PyDoc_STRVAR(_profile_enter_labels__doc__,
@@ -59,4 +60,43 @@ _profile_labels(PyObject *module, PyObject *Py_UNUSED(ignored))
 {
     return _profile_labels_impl(module);
 }
-/*[clinic end generated code: output=5ba2c656935cc499 input=a9049054013a1b77]*/
+
+PyDoc_STRVAR(_profile_begin_request__doc__,
+"begin_request($module, labels, begin_ns, task, /)\n"
+"--\n"
+"\n"
+"Return what stands for a request under way, as long as it is referred to.");
+
+#define _PROFILE_BEGIN_REQUEST_METHODDEF    \
+    {"begin_request", _PyCFunction_CAST(_profile_begin_request), METH_FASTCALL, _profile_begin_request__doc__},
+
+static PyObject *
+_profile_begin_request_impl(PyObject *module, PyObject *labels,
+                            unsigned long long begin_ns, PyObject *task);
+
+static PyObject *
+_profile_begin_request(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
+{
+    PyObject *return_value = NULL;
+    PyObject *labels;
+    unsigned long long begin_ns;
+    PyObject *task;
+
+    if (!_PyArg_CheckPositional("begin_request", nargs, 3, 3)) {
+        goto exit;
+    }
+    if (!PyDict_Check(args[0])) {
+        _PyArg_BadArgument("begin_request", "argument 1", "dict", args[0]);
+        goto exit;
+    }
+    labels = args[0];
+    if (!_PyLong_UnsignedLongLong_Converter(args[1], &begin_ns)) {
+        goto exit;
+    }
+    task = args[2];
+    return_value = _profile_begin_request_impl(module, labels, begin_ns, task);
+
+exit:
+    return return_value;
+}
+/*[clinic end generated code: output=507964f83aac0036 input=a9049054013a1b77]*/

@@ -12,6 +12,7 @@
 #include "pycore_tstate.h"            // _PyThreadStateImpl
 
 #include "../base/frame.h"
+#include "../native/native.h"         // _PySampling_ReadMemory()
 #include "../tables/labels.h"
 #include "reach.h"
 
@@ -26,6 +27,7 @@
 /* Nobody waits longer than that for a dump: threads that come after get no
    stack. */
 #define MAX_DUMP_NS 200000000
+#define MAX_INTERPRETERS 256
 
 static void
 put_moment(struct _sampling_records *r)
@@ -48,17 +50,55 @@ age_of(const struct _sampling_gil_note *note,
         ? 0 : _PySampling_MonotonicNow() - note->since_ns;
 }
 
+/* The next interpreter in the runtime's list, or NULL.  One that has a GIL of
+   its own may end meanwhile: memory that may be gone is read as such. */
+static PyInterpreterState *
+next_interpreter(PyInterpreterState *interp)
+{
+    PyInterpreterState *next;
+    return _PySampling_ReadMemory(NULL, &interp->next, &next, sizeof(next))
+        ? next : NULL;
+}
+
+/* Those that share a GIL stand still together. */
+static int
+shares_gil(PyInterpreterState *interp, const struct _gil_runtime_state *gil)
+{
+    struct _gil_runtime_state *its;
+    return _PySampling_ReadMemory(NULL, &interp->ceval.gil, &its, sizeof(its))
+        && its == gil;
+}
+
+#define FOR_OTHERS(interp, main) \
+    int left = MAX_INTERPRETERS; \
+    for (PyInterpreterState *interp = _PyRuntime.interpreters.head; \
+         interp != NULL && left-- > 0; interp = next_interpreter(interp)) \
+        if (interp != main)
+
+static uint64_t
+num_of_other_gils(PyInterpreterState *main)
+{
+    uint64_t num = 0;
+    FOR_OTHERS(interp, main) {
+        num += !shares_gil(interp, main->ceval.gil);
+    }
+    return num;
+}
+
 /* A thread that waits for the GIL sleeps at an address in there. */
 static void
-put_gil(struct _sampling_records *r, const struct _gil_runtime_state *gil,
-        PyThreadState *holder)
+put_gil(struct _sampling_records *r, PyInterpreterState *interp,
+        PyThreadState *holder, int is_asleep)
 {
+    const struct _gil_runtime_state *gil = interp->ceval.gil;
     _PySampling_RecordBegin(r, _PySampling_RECORD_GIL);
     _PySampling_PutNumber(r, holder != NULL ? holder->native_thread_id : 0);
     _PySampling_PutNumber(r, holder == NULL ? 0 : age_of(
         &_PyRuntime.sampling.reach.holds, gil));
     _PySampling_PutNumber(r, (uintptr_t)gil);
     _PySampling_PutNumber(r, (uintptr_t)(gil + 1));
+    _PySampling_PutNumber(r, (uint64_t)is_asleep);
+    _PySampling_PutNumber(r, num_of_other_gils(interp));
     _PySampling_RecordEnd(r);
 }
 
@@ -116,10 +156,20 @@ put_thread(struct _sampling_records *r, PyThreadState *t,
     _PySampling_RecordBegin(r, _PySampling_RECORD_THREAD);
     _PySampling_PutNumber(r, t->native_thread_id);
     _PySampling_PutNumber(r, t->thread_id);
+    _PySampling_PutNumber(r, (uint64_t)t->interp->id);
     _PySampling_PutNumber(r, t == holder);
     _PySampling_PutNumber(r, (uint64_t)waits);
     _PySampling_PutNumber(r, waits ? age_of(&own->waits, gil) : 0);
     _PySampling_PutText(r, own->name);
+    _PySampling_RecordEnd(r);
+}
+
+static void
+put_label(struct _sampling_records *r, PyObject *key, PyObject *value)
+{
+    _PySampling_RecordBegin(r, _PySampling_RECORD_LABEL);
+    _PySampling_PutText(r, key);
+    _PySampling_PutText(r, value);
     _PySampling_RecordEnd(r);
 }
 
@@ -130,10 +180,71 @@ put_labels(struct _sampling_records *r, PyThreadState *t)
     PyObject *pairs = _PySampling_PairsOf(t, t->context);
     Py_ssize_t size = pairs != NULL ? PyTuple_GET_SIZE(pairs) : 0;
     for (Py_ssize_t i = 0; i + 1 < size; i += 2) {
-        _PySampling_RecordBegin(r, _PySampling_RECORD_LABEL);
-        _PySampling_PutText(r, PyTuple_GET_ITEM(pairs, i));
-        _PySampling_PutText(r, PyTuple_GET_ITEM(pairs, i + 1));
+        put_label(r, PyTuple_GET_ITEM(pairs, i),
+                  PyTuple_GET_ITEM(pairs, i + 1));
+    }
+}
+
+static void
+put_requests(struct _sampling_records *r, PyInterpreterState *interp)
+{
+    uint64_t now_ns = _PySampling_MonotonicNow();
+    for (const _PySampling_Request *q = interp->sampling.requests;
+         q != NULL && !r->is_full; q = q->next)
+    {
+        if (q->num_forks != _PyRuntime.sampling.num_forks) {
+            continue;
+        }
+        _PySampling_RecordBegin(r, _PySampling_RECORD_REQUEST);
+        _PySampling_PutNumber(r, now_ns - Py_MIN(q->begin_ns, now_ns));
+        _PySampling_PutNumber(r, q->native_id);
+        _PySampling_PutNumber(r, q->task);
         _PySampling_RecordEnd(r);
+        PyObject *key, *value;
+        Py_ssize_t pos = 0;
+        while (PyDict_Next(q->labels, &pos, &key, &value)) {
+            if (PyUnicode_CheckExact(key) && PyUnicode_CheckExact(value)) {
+                put_label(r, key, value);
+            }
+        }
+    }
+}
+
+static void
+put_all_of(struct _sampling_records *r, PyThreadState *t,
+           PyThreadState *holder, int is_asleep, uint64_t end_ns)
+{
+    put_thread(r, t, holder);
+    if (_PySampling_MonotonicNow() >= end_ns) {
+        return;
+    }
+    _PySampling_PutKernel(r, (int)t->native_thread_id);
+    if (t == holder && is_asleep) {
+        _PySampling_PutSleeper(r, t);
+        return;
+    }
+    if (!is_asleep) {
+        put_labels(r, t);
+    }
+    // A holder that wakes up may give memory back: then the kernel is asked
+    // for each word of an object, as of memory that may be gone.
+    put_stack(r, is_asleep ? NULL : t->interp, _PySampling_CurrentFrame(t));
+}
+
+static void
+put_interpreter(struct _sampling_records *r, PyInterpreterState *interp,
+                PyThreadState *holder, int is_asleep, uint64_t end_ns)
+{
+    for (PyThreadState *t = interp->threads.head; t != NULL; t = t->next) {
+        // The profiler's own thread is not the program's.
+        if (((_PyThreadStateImpl *)t)->sampling.is_excluded
+                != _PySampling_HELPER)
+        {
+            put_all_of(r, t, holder, is_asleep, end_ns);
+        }
+    }
+    if (!is_asleep) {
+        put_requests(r, interp);
     }
 }
 
@@ -142,25 +253,12 @@ _PySampling_Dump(struct _sampling_records *r, PyInterpreterState *interp,
                  PyThreadState *holder, int is_asleep)
 {
     uint64_t end_ns = _PySampling_MonotonicNow() + MAX_DUMP_NS;
-    // A holder that wakes up may give memory back: then the kernel is asked
-    // for each word of an object, as of memory that may be gone.
-    PyInterpreterState *readable = is_asleep ? NULL : interp;
     put_moment(r);
-    put_gil(r, interp->ceval.gil, holder);
-    for (PyThreadState *t = interp->threads.head; t != NULL; t = t->next) {
-        put_thread(r, t, holder);
-        if (_PySampling_MonotonicNow() >= end_ns) {
-            continue;
-        }
-        _PySampling_PutKernel(r, (int)t->native_thread_id);
-        if (t == holder && is_asleep) {
-            _PySampling_PutSleeper(r, t);
-        }
-        else {
-            if (!is_asleep) {
-                put_labels(r, t);
-            }
-            put_stack(r, readable, _PySampling_CurrentFrame(t));
+    put_gil(r, interp, holder, is_asleep);
+    put_interpreter(r, interp, holder, is_asleep, end_ns);
+    FOR_OTHERS(its, interp) {
+        if (shares_gil(its, interp->ceval.gil)) {
+            put_interpreter(r, its, holder, is_asleep, end_ns);
         }
     }
     r->is_full |= _PySampling_MonotonicNow() >= end_ns;

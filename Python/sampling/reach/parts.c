@@ -15,9 +15,9 @@ begin_part(struct _sampling_records *r, const char *name)
     _PySampling_PutBytes(r, name, strlen(name));
 }
 
-static void
-put_column(struct _sampling_records *r, const char *name, const void *bytes,
-           size_t size)
+void
+_PySampling_PutPart(struct _sampling_records *r, const char *name,
+                    const void *bytes, size_t size)
 {
     begin_part(r, name);
     _PySampling_PutBytes(r, bytes, size);
@@ -29,7 +29,8 @@ static void
 put_rows(struct _sampling_records *r, const char *name,
          const PySampling_Rows *rows)
 {
-    put_column(r, name, rows->rows, (size_t)rows->num * rows->stride);
+    _PySampling_PutPart(r, name, rows->rows,
+                        (size_t)rows->num * rows->stride);
 }
 
 #define ROW(TYPE, ROWS, I) PySampling_ROW(PySampling_##TYPE, (ROWS), (I))
@@ -109,6 +110,8 @@ _PySampling_PutProfile(struct _sampling_records *r,
     put_named(r, "head", "names", (uint64_t)profile->options.names);
     put_named(r, "head", "start_time_ns", (uint64_t)profile->start_time_ns);
     put_named(r, "head", "duration_ns", profile->duration_ns);
+    put_named(r, "head", "start_ns", profile->start_wall_ns);
+    put_named(r, "head", "resolution_ns", profile->rows->resolution_ns);
 #define X(NAME, KIND, UNIT) put_named(r, "measured", KIND " " UNIT, 0);
     _PySampling_VALUES(X)
 #undef X
@@ -123,4 +126,7 @@ _PySampling_PutProfile(struct _sampling_records *r,
     put_rows(r, "threads", &batch->threads);
     put_samples(r, batch);
     put_tasks(r, batch);
+    if (profile->rows->max_moments != 0) {
+        put_rows(r, "moments", &batch->moments);
+    }
 }

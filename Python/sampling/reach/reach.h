@@ -37,11 +37,17 @@ _PySampling_VerbOf(uint64_t request)
     return (_PySampling_Verb)(request & 15);
 }
 
-// Of WATCH, how many samples a second.
+// Of WATCH, how many samples a second, and whether moments are kept.
 static inline int
-_PySampling_ArgumentOf(uint64_t request)
+_PySampling_RateOf(uint64_t request)
 {
-    return (int)(request >> 4 & 0xFFF);
+    return (int)(request >> 4 & 0x7FF);
+}
+
+static inline int
+_PySampling_HasMoments(uint64_t request)
+{
+    return (int)(request >> 15 & 1);
 }
 
 // All requests of one client that watches have the same.
@@ -103,6 +109,7 @@ typedef enum {
     _PySampling_RECORD_CUT,
     _PySampling_RECORD_UNSURE,  // the thread may have run meanwhile
     _PySampling_RECORD_PART,    // of a profile: its name, and numbers
+    _PySampling_RECORD_REQUEST,
 } _PySampling_RecordKind;
 
 struct _sampling_records {
@@ -167,6 +174,9 @@ extern void _PySampling_PutLocks(struct _sampling_records *r,
 struct _sampling_profile;
 extern void _PySampling_PutProfile(struct _sampling_records *r,
                                    const struct _sampling_profile *profile);
+// Bytes that have a name.
+extern void _PySampling_PutPart(struct _sampling_records *r, const char *name,
+                                const void *bytes, size_t size);
 // reach/kernel.c.  What the kernel says of a thread.
 extern void _PySampling_PutKernel(struct _sampling_records *r, int native_id);
 // Is it in a system call?

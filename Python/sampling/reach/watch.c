@@ -47,8 +47,9 @@ struct _sampling_watch {
     uint64_t request;           // the order; 0: none
     // Owner: the thread, or who starts it.
     uint64_t first_request;
-    int rate_hz;
     struct _sampling_sink *block;
+    PyObject *collector;        // of requests that end; NULL: there is none
+    PyObject *ended;            // bytes: those that have ended, or NULL
 };
 
 /* It stays: a handler may be about to give an order. */
@@ -67,24 +68,60 @@ the_watch(void)
 }
 
 
-/* Slices. */
+/* Requests that end.  The library measures them, where the program has its
+   middleware: nothing is imported, and no code of the program's runs. */
 
 static void
-say_slice(struct _sampling_records *r, const void *profile)
+read_ended(struct _sampling_watch *watch)
 {
-    if (profile != NULL) {
-        _PySampling_PutProfile(r, profile);
+    Py_CLEAR(watch->ended);
+    PyObject *name =
+        PyUnicode_FromString("profile_sampling._recording.latencies");
+    PyObject *module = name != NULL ? PyImport_GetModule(name) : NULL;
+    if (module != NULL && watch->collector == NULL) {
+        watch->collector = PyObject_CallMethod(module, "collect", NULL);
+    }
+    else if (module != NULL) {
+        watch->ended = PyObject_CallMethod(module, "taken_as_bytes", "O",
+                                           watch->collector);
+    }
+    PyErr_Clear();      // they are not known
+    Py_XDECREF(module);
+    Py_XDECREF(name);
+}
+
+
+/* Slices. */
+
+struct slice {
+    const struct _sampling_profile *profile;
+    PyObject *ended;
+};
+
+static void
+say_slice(struct _sampling_records *r, const void *arg)
+{
+    const struct slice *slice = arg;
+    if (slice->profile == NULL) {
+        return;
+    }
+    _PySampling_PutProfile(r, slice->profile);
+    if (slice->ended != NULL && PyBytes_Check(slice->ended)) {
+        _PySampling_PutPart(r, "latencies", PyBytes_AS_STRING(slice->ended),
+                            (size_t)PyBytes_GET_SIZE(slice->ended));
     }
 }
 
+/* With the GIL or without. */
 static int
-hand_over(uint64_t request, _PySampling_Status status,
-          struct _sampling_profile *profile)
+hand_over(struct _sampling_watch *watch, uint64_t request,
+          _PySampling_Status status, struct _sampling_profile *profile)
 {
+    struct slice slice = {profile, watch->ended};
     int is_there = _PySampling_AnswerWith(
         request,
         status == _PySampling_OK ? _PySampling_ANSWERED : _PySampling_BUSY, 1,
-        say_slice, profile);
+        say_slice, &slice);
     _PySampling_ProfileFree(profile);
     return is_there;
 }
@@ -95,8 +132,10 @@ begin_block(PyThreadState *tstate, struct _sampling_watch *watch)
     _PySampling_Options options = {
         .mode = _PySampling_ANY_MODE,
         // Who samples already decides.
-        .rate_hz = _PySampling_IsRunning() ? 0 : watch->rate_hz,
+        .rate_hz = _PySampling_IsRunning()
+            ? 0 : Py_MAX(1, _PySampling_RateOf(watch->first_request)),
         .names = -1,
+        .has_timeline = _PySampling_HasMoments(watch->first_request),
     };
     return _PySampling_BlockBegin(tstate, &options, &watch->block);
 }
@@ -111,7 +150,8 @@ end_block(PyThreadState *tstate, struct _sampling_watch *watch,
     _PySampling_BlockFree(tstate, watch->block);
     watch->block = NULL;
     if (request != 0) {
-        (void)hand_over(request, status, slice);
+        read_ended(watch);
+        (void)hand_over(watch, request, status, slice);
     }
     else {
         _PySampling_ProfileFree(slice);
@@ -144,7 +184,8 @@ static void
 serve(PyThreadState *tstate, struct _sampling_watch *watch)
 {
     _PySampling_Status status = begin_block(tstate, watch);
-    if (!hand_over(watch->first_request, status, NULL)
+    read_ended(watch);
+    if (!hand_over(watch, watch->first_request, status, NULL)
         && watch->block != NULL)
     {
         end_block(tstate, watch, 0);    // the client did not wait
@@ -159,8 +200,9 @@ serve(PyThreadState *tstate, struct _sampling_watch *watch)
         {
             struct _sampling_profile *slice;
             status = _PySampling_BlockRenew(tstate, watch->block, &slice);
+            read_ended(watch);
             PyEval_SaveThread();
-            (void)hand_over(request, status, slice);
+            (void)hand_over(watch, request, status, slice);
             PyEval_RestoreThread(tstate);
         }
         else {
@@ -183,6 +225,8 @@ run_watch(void *arg)
             _PySampling_HELPER;
         PyEval_AcquireThread(tstate);
         serve(tstate, watch);
+        Py_CLEAR(watch->collector);
+        Py_CLEAR(watch->ended);
         PyThreadState_Clear(tstate);
         PyThreadState_DeleteCurrent();
     }
@@ -206,7 +250,6 @@ _PySampling_WatchBegin(uint64_t request)
         return;
     }
     watch->first_request = request;
-    watch->rate_hz = Py_MAX(1, _PySampling_ArgumentOf(request));
     _Py_atomic_store_int(&watch->is_on, 1);
     // Here, so that no fork warns of a thread that the program has not made.
     (void)_Py_atomic_add_int(&STATE->num_helpers, 1);

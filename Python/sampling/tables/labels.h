@@ -21,6 +21,21 @@ typedef struct {
     uint32_t row;
 } _PySampling_LabelSet;
 
+/* A request or a job under way: alive until it ends (Modules/_profile/
+   labels.c).  Those of an interpreter are in a list, which another process may
+   ask for at any moment: it is changed by writing one pointer.  Owner: whoever
+   holds the GIL. */
+typedef struct _sampling_request {
+    PyObject_HEAD
+    struct _sampling_request *next;
+    struct _sampling_request **at;      // what points here
+    PyObject *labels;           // dict of str: a value is a str or None
+    uint64_t begin_ns;          // of the monotonic clock
+    unsigned long native_id;    // of the thread in which it began
+    uintptr_t task;             // address of its task; 0: it is in none
+    unsigned int num_forks;     // another number: it is the parent's
+} _PySampling_Request;
+
 // Nobody else refers to the task that the thread has entered: so whoever ran
 // it has failed, and never says that it is left.
 static inline int

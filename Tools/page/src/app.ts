@@ -19,6 +19,13 @@ export class App {
   /** Whether what is shown must not be replaced; main.ts sets it. */
   isHeld: () => boolean = () => false;
 
+  /** Of a live page, the newest document, and how it stands still; live.ts
+   * sets them. */
+  newest: Document | null = null;
+  pause: () => void = () => undefined;
+  /** A part of the time is being chosen. */
+  isDragged = false;
+
   constructor(public doc: Document,
     public sides: Readonly<Record<Query['side'], Side | null>>) {
     this.query = initial(doc);

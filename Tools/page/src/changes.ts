@@ -3,21 +3,42 @@
 import type {App, View} from './app';
 import {bar, parts} from './bars';
 import {choices, h, head, link, stacked} from './dom';
-import type {CallChange, Change, Changes} from './document';
+import type {CallChange, Change, Changes, Since} from './document';
 import {finder, UNFILTERED, type Sum} from './model';
-import {amount, baseName, heading, plural, said, signed, STATES}
-  from './words';
+import {
+  amount, baseName, clock, heading, plural, said, signed, STATES, time,
+} from './words';
 
-const LEAST = 1;
 const ROWS = 200;
+/** In threads. */
+const ALIKE = 0.1;
 
 export const changes: View = {
   name: 'diff',
   title: 'Changes',
   keys: [['↑ ↓', 'lines']],
   isThere: (app) => app.changes !== null,
-  draw: (app, place) => drawChanges(app, app.changes!, place),
+  draw: (app, place) => {
+    const live = app.newest?.live;
+    if (!live) {
+      drawChanges(app, app.changes!, place);
+    } else if (live.changes && live.changes.moment === app.query.since) {
+      drawChanges(app, live.changes, place);
+    } else {
+      place.replaceChildren(h('div', {class: 'empty'}, h('b', {},
+        !app.query.since ? 'Compared with which moment?'
+          : live.changes === null ? 'Nothing was seen before ' +
+            `${clock(app.query.since)}, or since.`
+            : 'That comes with the next figures.'),
+      'Click in the history above; a pause is such a moment, too.'));
+    }
+  },
 };
+
+/** Whether it is of a process that runs: then figures are threads. */
+function isSince(found: Changes): found is Since {
+  return 'states' in found;
+}
 
 function drawChanges(app: App, found: Changes, place: HTMLElement): void {
   const isFound = app.query.q ? finder(app.query.q) : () => true;
@@ -41,9 +62,53 @@ function drawChanges(app: App, found: Changes, place: HTMLElement): void {
   const clear = rows.filter((row) => row.is_clear).sort(
     (a, b) => Math.abs(b.change) - Math.abs(a.change));
   const same = rows.filter((row) => !row.is_clear);
-  place.replaceChildren(lead(found, clear), ...chosen, ...sums(app),
+  const [was, is] = isSince(found) ? found.states.map(sumOf) : sidesOf(app);
+  const [before, now] = isSince(found)
+    ? [clock(found.moment), 'now'] as const : ['before', 'after'] as const;
+  const text = isSince(found) ? leadSince(app, found, clear)
+    : lead(found, clear);
+  place.replaceChildren(text, ...chosen,
+    ...was && is ? sums(app, found, before, was, now, is) : [],
     table(app, found, clear, same),
-    ...found.notes.map((note) => h('p', {class: 'm2 note'}, note)));
+    ...(isSince(found) ? ['Figures are threads: how many were there at a ' +
+      'time, on average. Click in the history above to compare another ' +
+      'moment with now; a pause sets it, too.'] : found.notes).map(
+      (note) => h('p', {class: 'm2 note'}, note)));
+}
+
+function sumOf(states: readonly number[]): Sum {
+  return {total: states.reduce((sum, its) => sum + its, 0),
+    states: new Float64Array(states)};
+}
+
+function leadSince(app: App, {moment, length_s, states}: Since,
+  clear: readonly Change[]): HTMLElement {
+  const [was, is] = states.map(sumOf) as [Sum, Sum];
+  const threads = app.newest!.live!.threads;
+  const more = is.total - was.total;
+  const since = h('b', {}, clock(moment));
+  const first = clear[0];
+  const text: (Node | string)[] = [];
+  if (Math.abs(more) < ALIKE) {
+    text.push('As many threads are busy as at ', since,
+      `: ${is.total.toFixed(1)} of ${threads}. `);
+  } else {
+    const [name, its] = Object.entries(STATES).map(([state, words]) => {
+      const number = app.doc.states.indexOf(state);
+      return [words.name, is.states[number]! - was.states[number]!] as const;
+    }).reduce((a, b) => Math.abs(b[1]) > Math.abs(a[1]) ? b : a);
+    text.push('Since ', since, ' ', h('b', {class: more < 0 ? 'less' : 'more'},
+      `${Math.abs(more).toFixed(1)} threads ${more < 0 ? 'fewer' : 'more'}`),
+    ` are busy: ${was.total.toFixed(1)} → ${is.total.toFixed(1)} of ` +
+    `${threads}. Most of that is `, h('b', {}, name),
+    ` (${signed(its.toFixed(2), its)}). `);
+  }
+  text.push(...first ? ['The line that changed most is ',
+    h('code', {}, nameOf(first)),
+    ` (${signed(first.change.toFixed(2), first.change)}).`]
+    : ['No line changed by more than its give or take.']);
+  return h('p', {class: 'lead', 'data-tip': `${time(1e9 * length_s)} before ` +
+    `${clock(moment)}, beside the last ${time(1e9 * length_s)}.`}, ...text);
 }
 
 function lead(found: Changes, clear: readonly Change[]): HTMLElement {
@@ -75,26 +140,32 @@ function lead(found: Changes, clear: readonly Change[]): HTMLElement {
   return h('p', {class: 'lead'}, ...text);
 }
 
-/** Both profiles' states, on one scale. */
-function sums(app: App): HTMLElement[] {
+/** What both profiles did. */
+function sidesOf(app: App): (Sum | undefined)[] {
   const {before, after} = app.sides;
   if (!before || !after) {
-    return [];
+    return [undefined, undefined];
   }
   const all = {...UNFILTERED, idle: false};
   // Of one run, as in the table.
   const found = app.changes!;
-  const [was, is] = [before, after].map(({model}, number) => {
+  return [before, after].map(({model}, number) => {
     const {runs} = number ? found.after : found.before;
     const sum = model.sum(model.weights(all));
     return {total: sum.total / runs, states: sum.states.map(
       (value) => value / runs)};
-  }) as [Sum, Sum];
+  });
+}
+
+/** Both, on one scale. */
+function sums(app: App, {value}: Changes, before: string, was: Sum,
+  now: string, is: Sum): HTMLElement[] {
   const scale = Math.max(was.total, is.total);
-  const {states, value} = app.doc;
+  const {states} = app.doc;
   const line = (name: string, sum: Sum) => [h('span', {class: 'm2'}, name),
-    bar(app, parts(app, sum), scale), h('span', {}, app.amount(sum.total))];
-  return [h('div', {class: 'ba'}, ...line('before', was), ...line('after', is),
+    bar(app, parts(app, sum), scale), h('span', {},
+    said(value, sum.total))];
+  return [h('div', {class: 'ba'}, ...line(before, was), ...line(now, is),
     h('div', {class: 'key2'}, ...Object.entries(STATES).flatMap(
       ([state, {name, css, tip}]) => {
         const number = states.indexOf(state);
@@ -147,7 +218,9 @@ function table(app: App, found: Changes, clear: readonly Change[],
   h('thead', {}, h('tr', {},
     head('Line of my code', 'The innermost line of yours. New and gone lines ' +
       'are marked.'),
-    head('Before → after', 'At this line, in both profiles.', 'r'),
+    isSince(found) ? head('Before → now', 'How many threads were at this ' +
+      'line, on average.', 'r')
+      : head('Before → after', 'At this line, in both profiles.', 'r'),
     head('Change', 'After less before: − is less, + is more.', 'r'),
     head('Give or take', 'The true change is within this of the figure ' +
       'shown, 19 times of 20, ' + (found.method === 'runs'
@@ -155,7 +228,7 @@ function table(app: App, found: Changes, clear: readonly Change[],
     h('th', {scope: 'col', class: 'dv bars', 'data-tip': 'The bar is the ' +
       'change; the thin line across its end is the give or take.',
     tabindex: 0}, h('div', {class: 'lm'},
-      h('span', {class: 'less'}, '← less time'),
+      h('span', {class: 'less'}, isSince(found) ? '← less' : '← less time'),
       h('span', {class: 'more'}, 'more →'))),
     head('In', 'The library that the line called … and the function in ' +
       'which most of the time went.'))), body));
@@ -202,7 +275,7 @@ function scaleOf(rows: readonly Change[]): Scale {
   const ends = rows.flatMap(({change: its, margin: give}) => (
     [its - (give ?? 0), its + (give ?? 0)]));
   const least = Math.min(0, ...ends), most = Math.max(0, ...ends);
-  const width = Math.max(LEAST, 1.04 * (most - least));
+  const width = 1.04 * (most - least) || 1;
   return {width, zero: 100 * (-least / width) + (least < 0 ? 2 : 0)};
 }
 
@@ -210,7 +283,9 @@ function rowOf(app: App, found: Changes, row: Change,
   scale: Scale): HTMLElement {
   const css = row.change < 0 ? 'less' : 'more';
   const name = nameOf(row);
-  const isThere = row.place >= 0 && !app.model.isOutside(row.place);
+  // What stands still may not have the place.
+  const isThere = row.place >= 0 && (isSince(found)
+    ? app.newest === app.doc : !app.model.isOutside(row.place));
   const open = () => app.show('mine', {side: 'after',
     line: app.sides.after!.model.placeKey(row.place)});
   return h('tr', {class: row.tag, tabindex: 0, 'data-key': name,
@@ -244,7 +319,8 @@ function change({value, is_doubtful}: Changes, number: number): string {
 
 function margin({value}: Changes, row: Change): string {
   // What clocks measure has no error of sampling.
-  const exact = value.unit === 'nanoseconds' ? 'measured' : 'exact';
+  const exact = value.kind === 'wall' || value.unit === 'nanoseconds'
+    ? 'measured' : 'exact';
   return row.margin === null ? '' : row.margin === 0 ? exact
     : `± ${amount(value, row.margin, row.change)}`;
 }

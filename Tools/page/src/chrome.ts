@@ -5,7 +5,7 @@ import {bar, parts, type Part} from './bars';
 import {byId, choices, h, link} from './dom';
 import {UNFILTERED} from './model';
 import {command} from './query';
-import {baseName, percent, plural, STATES, time} from './words';
+import {baseName, clock, percent, plural, STATES, time} from './words';
 
 export function drawHead(app: App): void {
   const {model: {doc}, changes} = app;
@@ -68,7 +68,10 @@ export function drawChips(app: App): void {
   }
   if (query.time) {
     const [begin, end] = query.time;
-    add(`time ${(begin / 1e9).toFixed(1)}–${(end / 1e9).toFixed(1)} s`,
+    const {live, start_time_ns: start} = app.doc;
+    add(live ? `time ${clock((start + begin) / 1e9)}–` +
+      clock((start + end) / 1e9)
+      : `time ${(begin / 1e9).toFixed(1)}–${(end / 1e9).toFixed(1)} s`,
       () => app.ask({time: null}));
   }
   if (query.label) {

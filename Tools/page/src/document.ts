@@ -139,6 +139,14 @@ export interface Changes {
   } | null;
 }
 
+/** In threads, how many were there at a time. */
+export interface Since extends Changes {
+  readonly moment: number;
+  readonly length_s: number;
+  /** By state, before and now. */
+  readonly states: readonly (readonly number[])[];
+}
+
 export interface Facts {
   readonly schema: string;
   readonly title: string;
@@ -149,6 +157,7 @@ export interface Facts {
   readonly value: Value;
   readonly duration_ns: number;
   readonly length_ns: number;
+  readonly start_time_ns: number;
   readonly start: string;
   readonly rate_hz: number;
   readonly python: string;
@@ -214,6 +223,13 @@ export interface Facts {
     readonly up_s: number;
     readonly ended: string;
     readonly silent_since: number | null;
+    /** What changed since the moment that was asked for; null: nothing was
+     * seen before it; 0: none was. */
+    readonly changes: Since | null | 0;
+    /** The oldest first: its age, route, the number of its line or -1, a state
+     * or '', and what it does. */
+    readonly requests: readonly (readonly [
+      number, string, number, string, string])[];
     /** Second by second: how long it was, and how many threads were in each
      * state. */
     readonly history: readonly (readonly number[])[];

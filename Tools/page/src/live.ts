@@ -9,15 +9,18 @@ import {dialog} from './chrome';
 import {parse, type Document} from './document';
 import {append, byId, choices, h, link} from './dom';
 import {fit, Paint} from './paint';
+import {WINDOWS} from './query';
+import {clock} from './words';
 
-const WINDOWS: readonly (readonly [number, string])[] = [
-  [10, '10 s'], [60, '1 min'], [300, '5 min'], [0, 'since you came']];
 const ASK_MS = 1000, HIDDEN_MS = 10_000, LOST_MS = 3000;
 /** What takes long to draw is drawn every so often. */
 const SLOW_VIEWS_MS = 5000;
 /** Of the time at most this much goes into answers. */
 const ANSWERING = 0.25;
 const LATE_S = 2;
+/** Steps of the keys by which a moment is chosen. */
+const STEP_S = 5;
+const DOT_PX = 4;
 const HEIGHT_PX = 44, SECOND_PX = 4, GAP_PX = 0.7;
 
 type Mode = 'live' | 'paused' | 'lost' | 'gone';
@@ -34,7 +37,6 @@ export function isLive(): boolean {
 
 export class Live {
   readonly #token: string | null;
-  #window = WINDOWS[0]![0];
   #isPaused = false;
   #failure = '';
   #lastAnswer = 0;
@@ -43,12 +45,19 @@ export class Live {
   /** The newest, and the one that is shown. */
   #newest: Fresh | null = null;
   #files = '';
+  #needed = '';
   #sources: ArrayBuffer | null = null;
   #app: App | null = null;
   readonly #row = h('div', {class: 'liverow', 'aria-label': 'Live'});
   readonly #pill = h('span', {role: 'status'});
   readonly #canvas = h('canvas', {role: 'img'});
   readonly #axis = h('div', {class: 'ax', 'aria-hidden': 'true'});
+  readonly #hit = h('div', {class: 'hit', role: 'slider', tabindex: 0,
+    'data-key': 'moment', 'aria-label': 'Moment to compare with', 'data-tip':
+    'Height: how many threads were busy; colour: what they did. The window ' +
+    'is bright. Click a moment to compare it with now.'});
+  /** Of the pixels of the history, and back. */
+  #timeAt: (x: number) => number = () => 0;
 
   constructor() {
     const address = new URL(location.href);
@@ -57,7 +66,22 @@ export class Live {
     // Whoever looks over a shoulder, or at the history, does not get it.
     history.replaceState(null, '', address);
     byId('bands').before(this.#row,
-      h('div', {class: 'spark'}, this.#canvas, this.#axis));
+      h('div', {class: 'spark'}, this.#canvas, this.#hit, this.#axis));
+    this.#hit.addEventListener('click', (event) => this.#compare(
+      this.#timeAt((event as MouseEvent).offsetX)));
+    this.#hit.addEventListener('keydown', (event) => {
+      const step = {ArrowLeft: -STEP_S, ArrowRight: STEP_S}[event.key];
+      if (step) {
+        this.#compare((this.#app!.query.since || this.#facts.at) + step);
+        event.preventDefault();
+      }
+    });
+  }
+
+  /** Show what changed since a moment. */
+  #compare(moment: number): void {
+    this.#app!.show('diff', {since: Math.round(moment)});
+    this.#again();
   }
 
   /** The first answer; waits until there is one. */
@@ -76,12 +100,22 @@ export class Live {
   /** Go on: show(fresh) has to draw it. */
   begin(app: App, show: (fresh: Fresh) => void): void {
     this.#app = app;
+    app.newest = this.#newest!.doc;
+    app.pause = () => {
+      if (!this.#isPaused) {
+        this.#pause();
+      }
+    };
     this.#drawnAt = Date.now();
     const next = async (): Promise<void> => {
       const before = Date.now();
       await this.#ask();
       const took = Date.now() - before;
-      if (this.#mode !== 'paused' && this.#newest !== null &&
+      app.newest = this.#newest?.doc ?? null;
+      if (this.#mode === 'paused' && byId('view').dataset.view === 'diff' &&
+          this.#mayDraw()) {
+        app.draw();     // that goes on
+      } else if (this.#mode !== 'paused' && this.#newest !== null &&
           this.#mayDraw()) {
         this.#drawnAt = Date.now();
         show(this.#newest);
@@ -120,7 +154,7 @@ export class Live {
 
   async #ask(): Promise<void> {
     try {
-      const doc = parse(await this.#fetch(`live?window=${this.#window}`));
+      const doc = parse(await this.#fetch(this.#question()));
       const files = doc.functions.qualname.join('\n');
       if (files !== this.#files) {
         this.#sources = await this.#fetch('sources');
@@ -134,6 +168,13 @@ export class Live {
       this.#failure = error instanceof Refused ? error.message
         : 'Nobody answers.';
     }
+  }
+
+  #question(): string {
+    const query = this.#app?.query;
+    return `live?window=${query?.window ?? WINDOWS[0]![0]}` + (
+      query?.view === 'time' ? '&time=1'
+        : query?.view === 'diff' ? `&since=${query.since}` : '');
   }
 
   /** What is there, decompressed. */
@@ -161,15 +202,25 @@ export class Live {
       !(byId('dialog') as HTMLDialogElement).open &&
       !byId('tip').classList.contains('on') &&
       document.querySelector('#view table:hover, #flame:hover') === null &&
-      !app.isHeld() && (Date.now() - this.#drawnAt >= (
+      !app.isHeld() && !app.isDragged && (Date.now() - this.#drawnAt >= (
       view === 'flame' || view === 'slow' ? SLOW_VIEWS_MS : 0));
+  }
+
+  /** A view may need what was not asked for. */
+  need(view: string): void {
+    const was = this.#needed;
+    this.#needed = view;
+    if (view !== was && (view === 'time' || view === 'diff')) {
+      this.#again();
+    }
   }
 
   press(key: string): boolean {
     if (key === ' ') {
       this.#pause();
     } else if (key === 'w') {
-      const at = WINDOWS.findIndex(([window]) => window === this.#window);
+      const at = WINDOWS.findIndex(
+        ([window]) => window === this.#app!.query.window);
       this.#choose(WINDOWS[(at + 1) % WINDOWS.length]![0]);
     } else {
       return false;
@@ -179,15 +230,19 @@ export class Live {
 
   #pause(): void {
     this.#isPaused = !this.#isPaused;
-    this.draw();
-    if (!this.#isPaused) {
+    if (this.#isPaused) {
+      this.#app!.ask({since: Math.round(this.#app!.doc.live!.at)}, false);
+      this.draw();
+    } else {
+      // A part was of what stood still.
+      this.#app!.ask({time: null}, false);
       this.#again();
     }
   }
 
   #choose(window: number): void {
-    this.#window = window;
     this.#isPaused = false;
+    this.#app!.ask({window, time: null});
     this.#again();
   }
 
@@ -208,7 +263,8 @@ export class Live {
 
   /** What is clicked must not be replaced meanwhile. */
   #drawRow(mode: Mode): void {
-    const drawnOf = [mode, this.#window, this.#failure].join();
+    const shown = this.#app!.query.window;
+    const drawnOf = [mode, shown, this.#failure].join();
     if (drawnOf === this.#row.dataset.of) {
       return;
     }
@@ -221,8 +277,10 @@ export class Live {
         ? button('Try now', 'try', () => this.#again())
         : button(mode === 'paused' ? 'Go on' : 'Pause', 'pause',
           () => this.#pause(), mode === 'paused' ? 'btn main' : 'btn')),
+      mode === 'paused' && link('What changed', () => this.#compare(
+        this.#app!.query.since), {'data-key': 'live changed'}),
       choices('Window', WINDOWS.map(([window, text]) => ({text,
-        isChosen: window === this.#window,
+        isChosen: window === shown,
         choose: () => this.#choose(window)}))),
       h('span', {class: 'note'}, mode === 'paused' ? 'Recording goes on.'
         : mode === 'lost' ? this.#failure
@@ -261,7 +319,7 @@ export class Live {
     const paint = new Paint();
     const shown = history.slice(-Math.max(1, Math.floor(width / SECOND_PX)));
     const step = width / Math.max(shown.length, 1);
-    const inWindow = this.#window || history.length;
+    const inWindow = app.query.window || history.length;
     let end = shown.length;
     const most = Math.max(threads, ...shown.map(
       ([, ...states]) => states.reduce((sum, its) => sum + its, 0)));
@@ -284,6 +342,12 @@ export class Live {
     pen.globalAlpha = 1;
     pen.fillStyle = paint.colour('accent');
     pen.fillRect(Math.max(0, end - inWindow) * step, 0, 1.5, HEIGHT_PX);
+    this.#timeAt = (x) => timeAt(Math.min(shown.length,
+      Math.max(0, Math.round(x / step))));
+    const before = shown.filter(
+      (_, number) => timeAt(number) < app.query.since).length;
+    const marked = before === 0 ? [] : this.#drawMark(
+      app.query.since, pen, width, before * step);
     this.#canvas.setAttribute('aria-label', 'How many threads were busy, ' +
       `second by second, since ${clock(timeAt(0))}`);
     this.#axis.replaceChildren(
@@ -291,7 +355,19 @@ export class Live {
         (share) => share === 1 || shown.length > 60 || share === 0).map(
         (share) => h('span', {'style.left': `${100 * share}%`,
           class: share === 0 ? 'first' : share === 1 ? 'last' : ''},
-        clock(timeAt(Math.round(share * shown.length))))));
+        clock(timeAt(Math.round(share * shown.length))))), ...marked);
+  }
+
+  /** The moment that is compared with; its time for the axis. */
+  #drawMark(since: number, pen: CanvasRenderingContext2D, width: number,
+    x: number): HTMLElement[] {
+    pen.fillRect(x - 0.5, 0, 1, HEIGHT_PX);
+    pen.beginPath();
+    pen.arc(x, DOT_PX, DOT_PX, 0, 2 * Math.PI);
+    pen.fill();
+    this.#hit.setAttribute('aria-valuetext', clock(since));
+    return [h('span', {class: 'm', 'style.left':
+      `${Math.min(96, Math.max(4, 100 * x / width))}%`}, clock(since))];
   }
 
   #save(): void {
@@ -337,10 +413,6 @@ function button(text: string, key: string, onclick: () => void,
   kind = 'btn', more = ''): HTMLElement {
   return h('button', {type: 'button', class: kind, 'data-key': `live ${key}`,
     onclick}, text, more ? h('span', {class: 'lbl'}, more) : null);
-}
-
-function clock(at: number): string {
-  return new Date(at * 1000).toLocaleTimeString('en-GB');
 }
 
 export function withKeys(views: readonly View[]): readonly View[] {

@@ -54,13 +54,14 @@ async function startLive(live: Live): Promise<void> {
   setTheme(theme());
   const first = await live.first();
   const app = new App(first.doc, sides(first));
-  const views = withKeys([mine, flame, waits, slow]);
+  const views = withKeys([mine, flame, timeline, waits, slow, changes]);
   app.query = fromAddress(location.hash.slice(1), app.doc);
   app.isHeld = () => views.find(
     ({name}) => name === app.query.view)?.isHeld?.(app) ?? false;
   app.draw = () => {
     draw(app, views);
     live.draw();
+    live.need(app.query.view);
   };
   live.begin(app, (fresh) => {
     app.doc = fresh.doc;

@@ -8,6 +8,10 @@ export type ViewName = 'mine' | 'flame' | 'time' | 'waits' | 'slow' | 'diff';
 export const VIEW_NAMES: readonly ViewName[] = [
   'mine', 'flame', 'time', 'waits', 'slow', 'diff'];
 
+/** Of a live page: in seconds, and its name. */
+export const WINDOWS: readonly (readonly [number, string])[] = [
+  [10, '10 s'], [60, '1 min'], [300, '5 min'], [0, 'since you came']];
+
 export interface Query extends Selection {
   readonly view: ViewName;
   /** What is searched for. */
@@ -30,6 +34,10 @@ export interface Query extends Selection {
   readonly waits: '' | 'threads' | 'tasks';
   /** Of a difference: which profile the other views are of. */
   readonly side: 'before' | 'after';
+  /** Of a live page: how many seconds are shown, 0 for all, and the moment that
+   * now is compared with, in seconds since 1970. */
+  readonly window: number;
+  readonly since: number;
 }
 
 export function initial(doc: Document): Query {
@@ -37,7 +45,9 @@ export function initial(doc: Document): Query {
     view: doc.changes ? 'diff' : 'mine', state: '', time: null, label: null,
     idle: false, q: '', line: '', colour: 'package', flip: false, fold: false,
     all: false, slow: '', from: 0, side: 'after', waits: '',
-    sort: doc.changes?.calls?.is_first ? 'calls' : 'time', lanes: doc.route < 0 ? 'thread' : 'route'};
+    sort: doc.changes?.calls?.is_first ? 'calls' : 'time',
+    window: doc.live ? WINDOWS[0]![0] : 0, since: 0,
+    lanes: doc.route < 0 || doc.live ? 'thread' : 'route'};
 }
 
 /** Everything that is not as it was at first. */
@@ -61,8 +71,10 @@ export function toAddress(query: Query, doc: Document): string {
   if (query.label) {
     parts.set('where', query.label.join('='));
   }
-  if (query.from) {
-    parts.set('from', String(query.from));
+  for (const name of ['from', 'window', 'since'] as const) {
+    if (query[name] !== first[name]) {
+      parts.set(name, String(query[name]));
+    }
   }
   return parts.toString();
 }
@@ -97,6 +109,9 @@ export function fromAddress(text: string, doc: Document): Query {
     from: Math.max(0, Number(parts.get('from')) || 0),
     waits: one('waits', ['threads', 'tasks'], first.waits),
     side: one('side', ['before', 'after'], first.side),
+    window: WINDOWS.find(([seconds]) => String(seconds) === parts.get(
+      'window'))?.[0] ?? first.window,
+    since: Math.max(0, Number(parts.get('since')) || 0),
   };
 }
 

@@ -3,12 +3,13 @@
 import type {App, View} from './app';
 import {meter} from './bars';
 import {h, head, link, stacked} from './dom';
-import type {Await, Route, Spent} from './document';
+import type {Await, Document, Route, Spent} from './document';
 import {greatest} from './model';
 import {lineButton} from './places';
-import {count, ms, percent, plural, signed, STATES} from './words';
+import {count, ms, percent, plural, signed, STATES, time} from './words';
 
 const ROUTES = 12;
+const UNDER_WAY = 8;
 const BINS = 17;
 const PEAK_PX = 100;
 const FEW = 100;
@@ -83,6 +84,11 @@ function draw(app: App, place: HTMLElement): void {
   const {requests} = app.model.doc;
   const rows = requests?.rows ?? [];
   const route = rows.find(({value}) => value === app.query.slow) ?? rows[0];
+  const now = app.doc.live?.requests ?? [];
+  if (route === undefined && now.length) {
+    place.replaceChildren(...underWay(app, now));
+    return;
+  }
   if (route === undefined) {
     place.replaceChildren(h('div', {class: 'empty'},
       h('b', {}, 'No requests were seen.'), 'A framework’s middleware or a ' +
@@ -97,6 +103,7 @@ function draw(app: App, place: HTMLElement): void {
   const name = app.query.from ? `${ms(from)} and more`
     : route.count < FEW ? `Slowest ${slowest.count}` : 'Slowest 1\u00a0%';
   place.replaceChildren(
+    ...now.length ? underWay(app, now) : [],
     lead(app, route, name, slowest, others),
     h('div', {class: 'two slow2'}, h('div', {}, routes(app, rows, route)),
       histogram(app, route, from, name, slowest.count)),
@@ -105,6 +112,38 @@ function draw(app: App, place: HTMLElement): void {
       ? [compared(app, route, name, slowest, others)] : [],
     h('p', {}, link(`Show only ${route.value} in all views`, () => app.show(
       'mine', {label: [requests!.key, route.value]}))));
+}
+
+/** Requests that have not ended, the oldest first. */
+function underWay(app: App,
+  all: NonNullable<Document['live']>['requests']): HTMLElement[] {
+  const oldest = all[0]!;
+  const same = all.filter(([, route]) => route === oldest[1]).length;
+  const scale = oldest[0];
+  const rest = all.length - UNDER_WAY;
+  return [h('p', {class: 'lead'},
+    h('b', {}, `${plural(same, 'request')} of ${oldest[1]}`),
+    same === 1 ? ' is under way, for ' : ' are under way, the oldest for ',
+    h('b', {}, time(1e9 * oldest[0])),
+    all.length > same ? `; ${all.length - same} of other routes.` : '.'),
+  h('h2', {}, 'Under way now, the oldest first'),
+  stacked(h('table', {class: 'rows stack way', 'aria-label':
+    'Requests under way'},
+  h('colgroup', {}, ...['72px', '16%', '26%', ''].map(
+    (width) => h('col', width ? {'style.width': width} : {}))),
+  h('thead', {}, h('tr', {}, head('For', 'Since the middleware saw it.', 'r'),
+    head(''), head('Route'), head('What it does now'))),
+  h('tbody', {}, ...all.slice(0, UNDER_WAY).map(
+    ([age, route, line, state, what]) => h('tr', {},
+      h('td', {class: 'r share'}, time(1e9 * age)),
+      h('td', {class: 'bars'}, meter(age, scale, '')),
+      h('td', {class: 'key where'}, route),
+      h('td', {class: 'wide'},
+        h('span', {class: state ? `sw s-${STATES[state]?.css ?? 'idle'}`
+          : ''}), ' ', line < 0 ? null : lineButton(app, line), ' ',
+        h('span', {class: 'm2'}, what)))),
+  rest > 0 ? h('tr', {class: 'rest'}, h('td'), h('td'),
+    h('td', {class: 'key'}, `${rest} more`), h('td')) : null)))];
 }
 
 function lead(app: App, route: Route, name: string, slowest: Mean,
@@ -191,7 +230,12 @@ function queriesOf(app: App, route: Route): Node[] {
 
 function routes(app: App, rows: readonly Route[], chosen: Route):
   HTMLTableElement {
+  const now = app.doc.live?.requests;
+  const under = (its: readonly (readonly [number, ...unknown[]])[]) => [
+    h('td', {class: 'r share'}, count(its.length)),
+    h('td', {class: 'r'}, its[0] ? time(1e9 * its[0][0]) : '–')];
   const cells = (route: Route) => [
+    ...now ? under(now.filter(([, its]) => its === route.value)) : [],
     h('td', {class: 'r'}, count(route.count)),
     h('td', {class: 'r'}, ms(route.mean_ns)),
     h('td', {class: 'r'}, ms(route.p50_ns)),
@@ -204,7 +248,10 @@ function routes(app: App, rows: readonly Route[], chosen: Route):
   return stacked(h('table', {class: 'rows stack', 'aria-label': 'Routes'},
     h('thead', {}, h('tr', {}, head('Route', 'The route of the framework, or ' +
       'a label that the program sets.'),
-    head('Requests', 'Finished during the profile.', 'r'),
+    ...now ? [head('Under way', 'Begun and not done, now.', 'r'),
+      head('Oldest', 'The longest time that one of them has taken so far.',
+        'r')] : [],
+    head(now ? 'Done' : 'Requests', 'Finished during the profile.', 'r'),
     head('Mean', 'Mean time of a request.', 'r'),
     head('p50', 'Half of the requests are faster than this.', 'r'),
     head('p99', 'One of a hundred is slower than this.', 'r'))),
@@ -214,10 +261,11 @@ function routes(app: App, rows: readonly Route[], chosen: Route):
       onclick: () => app.ask({slow: route.value, from: 0})},
     h('td', {class: 'key where'}, route.value), ...cells(route))),
     rest.length ? h('tr', {class: 'rest'}, h('td', {class: 'key'},
-      `all else (${rest.length})`), h('td', {class: 'r'}, count(rest.reduce(
+      `all else (${rest.length})`), ...now ? [h('td'), h('td')] : [], h('td', {class: 'r'}, count(rest.reduce(
       (sum, its) => sum + its.count, 0))), h('td', {class: 'r'}, mean(rest)),
     h('td'), h('td')) : null,
     h('tr', {class: 'rest'}, h('td', {class: 'key'}, 'all'),
+      ...now ? under(now) : [],
       h('td', {class: 'r'}, count(all)), h('td', {class: 'r'}, mean(rows)),
       h('td'), h('td')))));
 }

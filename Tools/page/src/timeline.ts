@@ -6,7 +6,7 @@ import {choices, h, head, stacked} from './dom';
 import {addTo, type Model, type Sum} from './model';
 import {fit, Paint} from './paint';
 import {placeLink} from './places';
-import {percent, STATES, time} from './words';
+import {clock, percent, STATES, time} from './words';
 
 const LANE_PX = 54;
 const BINS = 300;
@@ -36,6 +36,11 @@ interface Lane {
 
 function draw(app: App, place: HTMLElement): void {
   const {model} = app;
+  if (model.doc.live && model.doc.timeline === null) {
+    place.replaceChildren(h('div', {class: 'empty'},
+      h('b', {}, 'The time line comes with the next figures.')));
+    return;
+  }
   if (model.doc.timeline === null || model.doc.timeline.is_stale) {
     place.replaceChildren(h('div', {class: 'empty'}, h('b', {},
       model.doc.timeline === null ? 'No timeline was recorded.'
@@ -61,7 +66,8 @@ function tools(app: App, hasRoutes: boolean, isByRoute: boolean): HTMLElement {
         choose: () => app.ask({lanes: 'thread'})}])] : [],
   h('span', {class: 'm3'}, 'Height is how busy it was' +
     (isByRoute ? ', each lane on a scale of its own' : '') + ', colour what ' +
-    'it did; blank is idle. Drag to choose a part: every view follows.'));
+    'it did; blank is idle. Drag to choose a part: ' +
+    (app.doc.live ? 'the page pauses, ' : '') + 'every view follows.'));
 }
 
 /** What each lane did: the largest ones, and all others in one. */
@@ -132,7 +138,8 @@ function lanesElement(app: App, lanes: readonly Lane[],
   const axis = h('div', {class: 'axis'}, ...ticks(length).map((tick) => h(
     'span', {class: tick === 0 ? 'first' : tick > NEAR_END * length ? 'last'
       : '', 'style.left': `${100 * tick / length}%`},
-    tick === 0 ? '0' : shortTime(tick))));
+    doc.live ? clock((doc.start_time_ns + tick) / 1e9)
+      : tick === 0 ? '0' : shortTime(tick))));
   return h('div', {class: 'lanes'}, h('div'), axis,
     ...lanes.flatMap((lane) => [
       h('div', {class: 'name'}, h('b', {title: lane.name}, lane.name),
@@ -216,6 +223,7 @@ function brush(app: App): HTMLElement {
     const begin = at(event.clientX);
     const win = h('div', {class: 'win'});
     element.append(win);
+    app.isDragged = true;
     element.setPointerCapture(event.pointerId);
     const range = (x: number): [number, number] => (
       [Math.min(begin, at(x)), Math.max(begin, at(x))]);
@@ -227,6 +235,8 @@ function brush(app: App): HTMLElement {
     element.addEventListener('pointermove', move);
     element.addEventListener('pointerup', ({clientX}) => {
       const [from, to] = range(clientX);
+      app.isDragged = false;
+      app.pause();
       app.ask({time: to - from > LEAST_PART * length ? [from, to] : null});
     }, {once: true});
     event.preventDefault();

@@ -63,12 +63,17 @@ export function amount(value: Value, number: number, scale = number): string {
       [1, 'bytes'];
     return `${(number / size).toFixed(size > 1 ? 1 : 0)}${NO_BREAK}${name}`;
   }
+  if (value.unit === 'threads') {
+    return number.toFixed(2);
+  }
   return count(number) + (value.unit === 'count' ? '' : ` ${value.unit}`);
 }
 
 /** In a sentence. */
 export function said(value: Value, number: number): string {
-  return value.unit === 'nanoseconds' ? time(number) : amount(value, number);
+  return value.unit === 'nanoseconds' ? time(number)
+    : value.unit === 'threads' ? `${number.toFixed(1)} threads`
+      : amount(value, number);
 }
 
 export function signed(text: string, number: number): string {
@@ -80,7 +85,10 @@ export function plural(number: number, one: string): string {
   return `${count(number)} ${one}${number === 1 ? '' : 's'}`;
 }
 
-/** The last part of a path. */
+export function clock(at: number): string {
+  return new Date(at * 1000).toLocaleTimeString('en-GB');
+}
+
 /** The last parts of each path, as many as tell it from all others. */
 export function shortNames(paths: readonly string[]): string[] {
   const found = [...paths];

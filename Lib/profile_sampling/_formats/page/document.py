@@ -35,7 +35,7 @@ def document(tables, mine=(), all=False, *, changes=None,
     *mine* and *all* say whose lines are shown; see by_site.sites_of().
     *changes* is the Difference to another profile, whose lines are shown as
     far as *sources* has them; see sources.found().  *more* is called with the
-    numbers of places, and returns what takes the place of these facts.
+    Columns, and returns what takes the place of these facts.
     """
     sites = sites_of(on_clocks(tables), mine, all)
     columns = Columns(sites)
@@ -54,7 +54,7 @@ def document(tables, mine=(), all=False, *, changes=None,
                      changes, columns, sources),
                  'notes': list(header.asides(tables, is_brief=True)),
                  'columns': columns.packed.index}
-             | ({} if more is None else more(columns.places)))
+             | ({} if more is None else more(columns)))
     text = json_text.data(facts)
     text += b' ' * (-(_LENGTH_BYTES + len(text)) % _ALIGNED)
     return writer.gzipped(b''.join([

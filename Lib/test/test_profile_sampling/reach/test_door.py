@@ -2,17 +2,22 @@
 
 import json
 import os
+import random
 import signal
+import socket
 import subprocess
 import sys
+import time
 import unittest
+from test.support import import_helper, os_helper
+from unittest import mock
 
 from profile_sampling._reach import door
 from profile_sampling._reach.processes import Process, Refusal
 
 from ..support.sessions import _profile
 from ..support.targets import (
-    command, footprint, running, until)
+    READY, command, footprint, running, until)
 
 IDLE = '''
 ready()
@@ -25,6 +30,20 @@ while True:
     sum(range(1000))
 '''
 NOBODY = 65534
+# No socket() from now on: it fails, as in a strict container.
+SECCOMP = '''
+import ctypes, struct
+NR_SOCKET = {"x86_64": 41, "aarch64": 198}[__import__("platform").machine()]
+filter = b"".join(struct.pack("HBBI", *line) for line in (
+    (0x20, 0, 0, 0), (0x15, 0, 1, NR_SOCKET), (0x06, 0, 0, 0x00050001),
+    (0x06, 0, 0, 0x7fff0000)))
+code = ctypes.create_string_buffer(filter)
+program = ctypes.create_string_buffer(struct.pack(
+    "HxxxxxxP", 4, ctypes.addressof(code)))
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+assert libc.prctl(22, 2, ctypes.c_void_p(ctypes.addressof(program)), 0, 0) == 0
+'''
 
 
 def hello(pid):
@@ -192,6 +211,66 @@ sys.stdin.read()
             self.assertIn(caught.exception.reason,
                           ('handler-taken', 'no-answer'))
 
+    def test_seccomp(self):
+        import_helper.import_module('ctypes')
+        with running(SECCOMP + IDLE) as program:
+            self.check(program.pid, 'filtered')
+
+    @unittest.skipUnless(os.geteuid() == 0, 'needs to be root')
+    def test_users_that_are_not_mapped(self):
+        with subprocess.Popen(
+                ['unshare', '--user', sys.executable, '-c', READY + IDLE],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL) as program:
+            try:
+                if program.stdout.readline() != b'ready\n':
+                    self.skipTest('unshare is not allowed')
+                with self.assertRaises(Refusal) as caught:
+                    hello(program.pid)
+                self.assertEqual(caught.exception.reason, 'unmapped-users')
+            finally:
+                program.kill()
+
+    def test_each_refusal_of_the_process(self):
+        # It connects to who asks; here that is this process itself.
+        process = Process(os.getpid())
+        for answer, version, reason in (
+                (2, b'3', 'other-user'), (3, b'3', 'protected'),
+                (4, b'3', 'unmapped-users'), (5, b'3', 'vetoed'),
+                (6, b'3', 'ended'), (7, b'3', 'no-answer'),
+                (8, b'3', 'busy'), (0, b'9.9.9', 'other-version')):
+            with self.subTest(reason):
+                ours, its = socket.socketpair(socket.AF_UNIX,
+                                              socket.SOCK_SEQPACKET)
+                with ours, its:
+                    its.send(door._ANSWER.pack(
+                        door._MAGIC, door.PROTOCOL + (reason ==
+                                                      'other-version'),
+                        answer, 1, 0, 0, 0, 0, version))
+                    with self.assertRaises(Refusal) as caught:
+                        door.receive(process, ours)
+                self.assertEqual(caught.exception.reason, reason)
+                self.assertIn(version.decode() if answer == 0 else '',
+                              caught.exception.text)
+
+    def test_other_user_is_told_before_anything_is_sent(self):
+        with running(IDLE) as program:
+            process = Process(program.pid)
+            with mock.patch.object(os, 'geteuid', lambda: process.uid + 1):
+                with self.assertRaises(Refusal) as caught:
+                    process.check()
+        self.assertEqual(caught.exception.reason, 'other-user')
+        self.assertIn('As that user', caught.exception.remedy)
+
+    def test_ends_while_it_is_asked(self):
+        with running(IDLE) as program:
+            process = Process(program.pid)
+            program.kill()
+            program.wait()
+            with self.assertRaises(Refusal) as caught:
+                door.ask(process, door.HELLO)
+        self.assertEqual(caught.exception.reason, 'ended')
+
     @unittest.skipUnless(os.geteuid() == 0, 'needs to be root')
     def test_other_user(self):
         with running(IDLE) as program:
@@ -237,6 +316,70 @@ except Refusal as exc:
 
 
 class HarmlessTest(unittest.TestCase):
+
+    def test_any_request(self):
+        rng = random.Random(3)
+        with running(BUSY) as program:
+            before = footprint(program.pid)
+            for _ in range(2000):
+                _profile.send_request(program.pid, program.pid,
+                                      rng.getrandbits(64))
+            hello(program.pid)
+            until(lambda: footprint(program.pid) == before)
+
+    def test_exec_again_and_again(self):
+        with running('''
+import os
+ready()
+left = int(os.environ.get("LEFT", 20))
+if left:
+    os.environ["LEFT"] = str(left - 1)
+    os.execv(sys.executable, [sys.executable, "-c", sys.orig_argv[-1]])
+sys.stdin.read()
+''') as program:
+            said = 1
+            os.set_blocking(program.stdout.fileno(), False)
+            deadline = time.monotonic() + 60
+            while said < 21 and time.monotonic() < deadline:
+                for verb in door.HELLO, door.DUMP, 4:
+                    _profile.send_request(program.pid, program.pid,
+                                          5 << 16 | verb)
+                said += (program.stdout.readline() == 'ready\n')
+            self.assertEqual(said, 21)
+            self.assertEqual(hello(program.pid).pid, program.pid)
+
+    def test_clients_that_are_killed_at_any_moment(self):
+        rng = random.Random(4)
+        with running(BUSY) as program:
+            before = footprint(program.pid)
+            for number in range(12):
+                arguments = (['dump'] if number % 2 else
+                             ['record', '-d', '9', '-o', os.devnull,
+                              '--format', 'pprof'])
+                client = subprocess.Popen(
+                    [sys.executable, '-m', 'profile_sampling', *arguments,
+                     '-p', str(program.pid)], stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL)
+                time.sleep(rng.uniform(0.05, 0.5))
+                client.kill()
+                client.wait()
+            until(lambda: footprint(program.pid) == before)
+            hello(program.pid)
+
+    @unittest.skipUnless(os.geteuid() == 0, 'needs to be root')
+    def test_another_root_directory(self):
+        # Its /proc is not there, nor any directory that both can see.
+        with os_helper.temp_dir() as root, running(f'''
+import encodings.idna, os, socket
+os.chroot({root!r})
+os.chdir("/")
+ready()
+sys.stdin.read()
+''') as program:
+            self.assertTrue(
+                door.ask(Process(program.pid), door.DUMP).records)
+            done = command('dump', '-p', program.pid)
+            self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_requests_without_client(self):
         # As of one that was killed, and stray signals of others.

@@ -1,8 +1,11 @@
 """What dump says of programs that work, wait and hang."""
 
 import json
+import os
+import signal
 import time
 import unittest
+from test.support import import_helper
 
 from profile_sampling._reach import look, records, text
 from profile_sampling._reach.processes import Process
@@ -81,6 +84,123 @@ sys.stdin.read()
                                       '--json').stdout)
             self.assertEqual([thread.get('route') for thread
                               in said['threads']].count('GET /é'), 2)
+
+
+class RequestsTest(unittest.TestCase):
+
+    def test_under_way(self):
+        with running('''
+from profile_sampling.middleware import WSGIMiddleware
+def slow(environ, start):
+    time.sleep(1000 / len(environ["PATH_INFO"]))
+app = WSGIMiddleware(slow, route=lambda environ: environ["PATH_INFO"])
+def serve(path):
+    app({"REQUEST_METHOD": "GET", "PATH_INFO": path}, None)
+thread(lambda: serve("/old"), "first")
+time.sleep(0.5)
+thread(lambda: serve("/new"), "second")
+try:
+    app({"REQUEST_METHOD": "GET", "PATH_INFO": ""}, None)
+except ZeroDivisionError:
+    pass        # it has ended
+ready()
+sys.stdin.read()
+''') as program:
+            asleep(program)
+            first = look_at(program)
+            said = text.render(first, Sources(first.process), width=120)
+            time.sleep(1)
+            found = look_at(program)
+            done = command('dump', '-p', program.pid, '--json')
+        self.assertEqual([request.route for request in found.requests],
+                         ['GET /old', 'GET /new'])
+        self.assertEqual([request.thread.name for request in found.requests],
+                         ['first', 'second'])
+        for before, after in zip(first.requests, found.requests):
+            self.assertGreater(after.age_s, before.age_s + 0.9)
+        self.assertGreater(found.requests[0].age_s,
+                           found.requests[1].age_s + 0.4)
+        self.assertRegex(said, r'first   GET /old, under way [\d.]+ m?s\n')
+        self.assertRegex(look.answers(found)['slow'].forms[0],
+                         r'^GET /old: 1 under way, for [\d.]+ s$')
+        requests = json.loads(done.stdout)['requests']
+        self.assertEqual(requests[0]['route'], 'GET /old')
+        self.assertGreater(requests[0]['under_way_s'], 1)
+
+    def test_of_tasks(self):
+        with running('''
+import asyncio
+from profile_sampling.middleware import ASGIMiddleware
+async def app(scope, receive, send):
+    await asyncio.sleep(1000)
+app = ASGIMiddleware(app, route=lambda scope: scope["path"])
+async def main():
+    tasks = [asyncio.create_task(app(
+        {"type": "http", "method": "GET", "path": "/x"}, None, None))
+        for _ in range(3)]
+    await asyncio.sleep(0.1)
+    tasks.pop().cancel()
+    await asyncio.sleep(0.1)
+    ready()
+    await asyncio.gather(*tasks)
+asyncio.run(main())
+''') as program:
+            found = until(lambda: (f := look_at(program)).tasks and f)
+            said = text.render(found, Sources(found.process), width=120)
+        self.assertEqual([request.task.lines[-1].function.qualname
+                          for request in found.requests], ['sleep'] * 2)
+        self.assertIn('3: 2 of requests', said)
+        self.assertRegex(said, r'(?m)^   2  GET /x, ')
+
+    def test_child_of_fork_has_none_of_its_parents(self):
+        with running('''
+import os
+from profile_sampling import request
+with request(route="/x"):
+    pid = os.fork()
+    if pid == 0:
+        time.sleep(1000)
+    ready()
+    print(pid, flush=True)
+    sys.stdin.read()
+''') as program:
+            child = int(program.stdout.readline())
+            try:
+                asleep(program)
+                self.assertEqual(len(look_at(program).requests), 1)
+                found = look.look(Process(child))
+                self.assertEqual(found.requests, [])
+            finally:
+                os.kill(child, signal.SIGKILL)
+
+
+class InterpretersTest(unittest.TestCase):
+
+    def test_those_that_share_the_gil(self):
+        import_helper.import_module('_interpreters')
+        source = '''
+import _interpreters
+def run(config, name):
+    id = _interpreters.create(config)
+    _interpreters.run_string(id, "import time\\ntime.sleep(1000)")
+thread(lambda: run("{}", "x"), "Owner")
+while len(_interpreters.list_all()) < 2:
+    time.sleep(0.01)
+ready()
+sys.stdin.read()
+'''
+        with running(source.format('legacy')) as program:
+            asleep(program)
+            found = look_at(program)
+        self.assertEqual(found.num_other_gils, 0)
+        self.assertTrue(any(thread.name.endswith('interpreter 1')
+                            for thread in found.threads), by_name(found))
+        with running(source.format('isolated')) as program:
+            asleep(program)
+            found = look_at(program)
+            said = text.render(found, Sources(found.process))
+        self.assertEqual(found.num_other_gils, 1)
+        self.assertIn('1 interpreter with a GIL of its own', said)
 
 
 class StacksTest(unittest.TestCase):

@@ -1,7 +1,9 @@
 """The page of a process that runs, and its profiles by HTTP."""
 
 import contextlib
+import gzip
 import http.client
+import json
 import signal
 import subprocess
 import unittest
@@ -11,9 +13,24 @@ from profile_sampling import Profile
 from test.support import os_helper
 
 from ..support import targets
-from ..support.browser import complaints, needs_browser, wait_for
+from ..support.browser import (
+    Keys, complaints, needs_browser, wait_for, webdriver)
 from ..support.pages import BrowserTest
 from .test_top import LIMIT_S, SERVICE, arguments
+
+
+# The same with requests, one of which does not end.
+REQUESTS = SERVICE.replace('ready()', '''
+from profile_sampling import request
+def hang():
+    with request(route="GET /hangs"):
+        time.sleep(1000)
+def serve():
+    while True:
+        with request(route="GET /short"):
+            time.sleep(0.01)
+thread(hang, "hanging"); thread(serve, "serving")
+ready()''')
 
 
 class Page:
@@ -101,6 +118,32 @@ class LiveTest(unittest.TestCase):
             with self.subTest(path):
                 self.assertEqual(self.page.mine(path)[0], status)
 
+    def live(self, query):
+        """Return the facts of a document."""
+        status, body = self.page.mine(f'/live?{query}')
+        self.assertEqual(status, 200, body)
+        data = gzip.decompress(body)
+        return json.loads(data[4:4 + int.from_bytes(data[:4], 'little')])
+
+    def test_changes_and_moments(self):
+        facts = self.live('window=10')
+        self.assertIsNotNone(facts['timeline'])
+        self.assertIn('record_time', facts['columns'])
+        self.assertIsNone(self.live('window=300')['timeline'])
+        self.assertIsNotNone(self.live('window=300&time=1')['timeline'])
+        # Nothing was seen then.
+        self.assertIsNone(self.live('window=10&since=1')['live']['changes'])
+        self.page.mine('/debug/pprof/profile?seconds=5')
+        since = int(self.live('window=10')['live']['at']) - 2
+        found = self.live(f'window=10&since={since}')['live']['changes']
+        self.assertEqual(found['moment'], since)
+        for states in found['states']:
+            self.assertAlmostEqual(sum(states), 3, delta=2)
+        for row in found['rows']:
+            self.assertAlmostEqual(row['after'] - row['before'],
+                                   row['change'], places=6)
+            self.assertLess(row['after'], 5)
+
     def test_as_go_serves_it(self):
         query = f't={self.page.token}'
         status, body = self.page.get(
@@ -156,7 +199,7 @@ class BrowserPageTest(BrowserTest):
         super().setUpClass()
         path = cls.enterClassContext(os_helper.temp_dir()) + '/service.py'
         with open(path, 'w') as file:
-            file.write(SERVICE)
+            file.write(REQUESTS)
         cls.target = cls.enterClassContext(targets.running(
             f'exec(compile(open({path!r}).read(), {path!r}, "exec"))'))
         cls.page = cls.enterClassContext(page_of(cls.target.pid))
@@ -199,14 +242,65 @@ class BrowserPageTest(BrowserTest):
 
     def test_windows_and_views(self):
         self.open()
-        for number, text in enumerate(('Flame graph', 'Waits',
-                                       'Slow requests'), 2):
+        for number, text in enumerate(('Flame graph', 'Timeline', 'Waits',
+                                       'Slow requests', 'Changes'), 2):
             self.driver.find_element('css selector', 'body').send_keys(
                 str(number))
             self.until(text, '[role=tab][aria-selected=true]')
         self.click('.liverow .seg button', 'since you came')
         wait_for(self.driver, lambda _: self.texts(
             '.liverow [aria-pressed=true]') == ['since you came'])
+
+    def press(self, keys):
+        self.driver.find_element('css selector', 'body').send_keys(keys)
+
+    def test_requests(self):
+        self.open()
+        self.press('5')
+        self.until('GET /short', '[aria-label="Routes"]')
+        self.assertRegex(self.text('#view .lead'),
+                         r'^1 request of GET /hangs is under way, for [\d.]+')
+        rows = self.rows('Requests under way')
+        self.assertIn('GET /hangs', rows[0])
+        self.assertIn('hanging', rows[0][-1])
+
+    def test_a_part_of_the_time(self):
+        self.open()
+        self.press('3')
+        self.until('MainThread', '.lanes')
+        # Its time is the clock's.
+        self.assertRegex(self.texts('.axis span')[0], r'^\d\d:\d\d:\d\d$')
+        # By its place: it is made anew each second.
+        x, y = map(int, self.run_js(
+            'const its = document.querySelector(".brush")'
+            '.getBoundingClientRect();'
+            'return [its.x + its.width / 2, its.y + its.height / 2]'))
+        chain = webdriver.ActionChains(self.driver)
+        chain.w3c_actions.pointer_action.move_to_location(x, y)
+        chain.click_and_hold().move_by_offset(200, 0).release().perform()
+        self.until('Paused at', '.pill')
+        self.until('In these', '#view')
+        self.assertRegex(self.text('#chips'), r'time \d\d:\d\d:\d\d')
+        self.click('.liverow button', 'Go on')
+        self.until('Live', '.pill')
+        wait_for(self.driver, lambda _: 'In all' in self.text('#view'))
+
+    def test_what_changed(self):
+        self.open()
+        wait_for(self.driver, lambda _: self.run_js(
+            'return document.querySelector(".spark canvas") !== null'))
+        self.press(' ')
+        self.until('Paused at', '.pill')
+        self.click('.liverow button', 'What changed')
+        self.until('threads', '#view .lead')
+        self.assertRegex(self.text('#view .lead'), r'\d\d:\d\d:\d\d')
+        self.until('Figures are threads', '#view')
+        marked = self.text('.ax .m')
+        self.run_js('document.querySelector(".hit").focus()')
+        webdriver.ActionChains(self.driver).send_keys(
+            Keys.ARROW_LEFT).perform()
+        wait_for(self.driver, lambda _: self.text('.ax .m') != marked)
+        self.click('.liverow button', 'Go on')
 
     def test_share_and_save(self):
         self.open()

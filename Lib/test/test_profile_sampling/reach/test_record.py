@@ -12,8 +12,9 @@ import unittest
 from test.support import os_helper
 
 from profile_sampling import Profile
+from profile_sampling._cli import attached
 from profile_sampling._data import intake
-from profile_sampling._data.values import COUNT, WALL
+from profile_sampling._data.values import COUNT, STATES, WALL
 from profile_sampling._reach import door, slices, watch
 from profile_sampling._reach.processes import Process, Refusal
 
@@ -154,6 +155,31 @@ while True:
             self.assertTrue(collect(program, 1))
 
 
+class IdleTest(unittest.TestCase):
+
+    def test_a_wait_of_seconds_is_not_idle(self):
+        # In a slice that looks like a thread that waits for work.
+        with running('''
+import socket
+a, b = socket.socketpair()
+def ask():
+    while True:
+        a.recv(1)
+        sum(range(1000))
+thread(ask, "asks")
+ready()
+while True:
+    time.sleep(2)
+    b.send(b"x")
+''') as program:
+            found = collect(program, 4)
+        states = {STATES[state] for tables in found for state, thread
+                  in zip(tables.column('state'), tables.column('thread'))
+                  if tables.threads[thread].name == 'asks'}
+        self.assertIn('waiting', states)
+        self.assertNotIn('idle', states)
+
+
 class RecordTest(unittest.TestCase):
 
     def setUp(self):
@@ -175,6 +201,7 @@ class RecordTest(unittest.TestCase):
                 self.assertIn('is as it was', done.stderr)
                 self.assertGreater(os.path.getsize(path), 100)
         profile = Profile.load(self.path('a.pb.gz'))
+        self.assertEqual(profile.rate_hz, attached.RATE_HZ)
         self.assertIn('compute', [row.function.qualname
                                   for row in profile.functions()])
 
@@ -207,16 +234,23 @@ class RecordTest(unittest.TestCase):
 
     def test_interrupted(self):
         path = self.path('a.pb.gz')
-        with running(WORK) as program, subprocess.Popen(
-                [sys.executable, '-m', 'profile_sampling', 'record', '-p',
-                 str(program.pid), '-d', '60', '-o', path],
-                stderr=subprocess.PIPE, text=True) as client:
-            until(lambda: is_watched(program))
-            time.sleep(2)
-            client.send_signal(signal.SIGINT)
-            _, said = client.communicate(timeout=30)
-            self.assertEqual(client.returncode, 0, said)
-        self.assertGreater(Profile.load(path).total('wall'), 0)
+        with running(WORK) as program:
+            before = footprint(program.pid)
+            for number, status in ((signal.SIGINT, 0),
+                                   (signal.SIGTERM, -signal.SIGTERM)):
+                with self.subTest(number), subprocess.Popen(
+                        [sys.executable, '-m', 'profile_sampling', 'record',
+                         '-p', str(program.pid), '-d', '60', '-o', path],
+                        stderr=subprocess.PIPE, text=True) as client:
+                    until(lambda: is_watched(program))
+                    time.sleep(1.5)
+                    client.send_signal(number)
+                    _, said = client.communicate(timeout=30)
+                    self.assertEqual(client.returncode, status, said)
+                self.assertGreater(Profile.load(path).total('wall'), 0)
+                os.remove(path)
+                # Who comes next finds nobody here.
+                self.assertEqual(footprint(program.pid), before)
 
     def test_nothing_recorded(self):
         with running(IDLE) as program:

@@ -70,12 +70,13 @@ class TopTest(unittest.TestCase):
 
     def test_three_sizes(self):
         before = targets.footprint(self.target.pid)
-        for width, height, texts in [
-                (60, 12, ['% 5 s  Doing']),
-                (80, 24, ['[1 My code]', '% all', '→ ', 'r running']),
-                (200, 50, ['service.py', 'Source', 'Busy ', 'Doing  ',
+        for width, height, themes, texts in [
+                (60, 12, ['light'], ['% 5 s  Doing']),
+                (80, 24, ['light', 'dark'],
+                 ['[1 My code]', '% all', '→ ', 'r running']),
+                (200, 50, ['dark'], ['service.py', 'Source', 'Busy ', 'Doing  ',
                            'return sum([i * i for i in range(n)])'])]:
-            for theme in 'light', 'dark':
+            for theme in themes:
                 with self.subTest(width), Pty(width, height) as terminal, top(
                         terminal, self.target.pid, '--theme', theme) as client:
                     terminal.until('% 5 s', LIMIT_S)
@@ -216,6 +217,38 @@ class TopTest(unittest.TestCase):
                                window['busy_s'])
         self.assertAlmostEqual(sum([row['window_s'] for row
                                     in its[-1]['rows']]), window['busy_s'])
+
+    def test_children(self):
+        with targets.running('''
+import os
+parent = os.getpid()
+children = [os.fork() for _ in range(2) if os.getpid() == parent]
+def first():
+    while True: sum(range(1000))
+def second():
+    while os.getppid() == parent: time.sleep(0.001)
+if os.getpid() == parent:
+    ready()
+    first()
+second()
+''') as target:
+            found = targets.command('top', '-p', target.pid, '--children',
+                                    '--once', '--for', '2')
+            self.assertEqual((found.returncode, found.stderr), (0, ''))
+            self.assertRegex(found.stdout, f'PID {target.pid} and 2 children')
+            for name in 'first', 'second':
+                self.assertIn(name, found.stdout)
+            with Pty(80, 24) as terminal, top(
+                    terminal, target.pid, '--children') as client:
+                terminal.until('and 2 children', LIMIT_S)
+                terminal.until('% 5 s', LIMIT_S)
+                terminal.type('\t')
+                terminal.until(f'PID {target.pid}  1 thread', LIMIT_S)
+                terminal.type('\t')
+                terminal.until('second', LIMIT_S)
+                self.leave(terminal, client, 'q')
+            self.assertEqual(targets.command(
+                'top', '-p', target.pid, '--children', '--page').returncode, 2)
 
     def test_a_terminal_that_is_dumb(self):
         with Pty(80, 24) as terminal, top(terminal, self.target.pid,

@@ -229,6 +229,7 @@ class ScreenTest(unittest.TestCase):
             state='waiting')
         look = SimpleNamespace(
             threads=[main, worker], busy=[main], circles=[], is_stuck=False,
+            requests=[],
             holder=None, tasks=[], process=Process)
         b = Builder(duration_ns=SECOND_NS)
         for number, ms in (Process.pid, 600), (4001, 1000):
@@ -320,6 +321,17 @@ class AnswersTest(unittest.TestCase):
                 screen = screen_of(second(rows, latencies=latencies))
                 self.assertEqual(said(screen, 'slow'), expected)
 
+    def test_gil_of_several_processes(self):
+        class Family(Process):
+            num_children = 2
+        screen = Screen(Family, sources=Sources(), clock=Clock())
+        screen.add(second(SHOP))
+        self.assertEqual(said(screen, 'gil'), 'held 21 % of the time in 3 '
+                         'processes by images.py:21 mean; 1.1 threads wait '
+                         'for it')
+        self.assertIn('PID 41 and 2 children', texts(screen)[0])
+        self.assertIn('-p 41 --children', screen.command())
+
     def test_where_and_gil(self):
         for rows, where, gil in [
                 (SHOP, 'orders.py:62 list: waits for database psycopg.recv '
@@ -366,7 +378,7 @@ class AnswersTest(unittest.TestCase):
                          'GET /: 10 under way; 8 wait for a free worker; '
                          'their age is not known')
         shown = '\n'.join(texts(screen))
-        self.assertRegex(shown, '>       10         – .*r+LQ{11,}  GET /')
+        self.assertRegex(shown, '>       10 +– +– .*r+LQ{11,}  GET /')
         self.assertRegex(shown, 'Q no worker +80 %   all workers were busy')
 
 

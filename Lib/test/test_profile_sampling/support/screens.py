@@ -18,6 +18,7 @@ class Process:
     """What a screen wants to know of a process."""
 
     name, pid, pid_inside, threads, up_s = 'shop', 41, 41, 6, 22324
+    num_children = 0
 
 
 class Sources:
