@@ -85,6 +85,17 @@ def readings(tables):
         return []       # whoever wrote the file is not us
 
 
+def with_readings(meta, its, resident):
+    """Return the facts of a file with other Readings, and another answer of
+    resident()."""
+    found = {name: text for name, text in meta.items()
+             if not name.startswith(_RESIDENT) or name == LIMIT}
+    return found | {
+        _READINGS: ';'.join([','.join(map(str, one._fields()))
+                             for one in its])} | {
+        f'{_RESIDENT}{name}': str(size) for name, size in resident.items()}
+
+
 def has_memory(tables):
     return space(IN_USE) in tables.value_types
 
@@ -130,6 +141,11 @@ def united_meta(parts):
 def margin_bytes(variance):
     """Return how far a sum of bytes may be off: an interval of 95 %."""
     return round(_Z * (variance * _VARIANCE_UNIT) ** 0.5)
+
+
+def margin_unit():
+    """Return what the square root of a variance is times, for a margin."""
+    return _Z * _VARIANCE_UNIT ** 0.5
 
 
 def add(raw, moved):

@@ -8,10 +8,10 @@ from profile_sampling._data import growth, keys
 from profile_sampling._data.allocations import (
     AMOUNTS, VALUES, amount_of, has_moments, margin_bytes, period_bytes)
 from profile_sampling._data.by_site import called, is_outside
-from profile_sampling._data.sums import sums_by, sums_of
+from profile_sampling._data.sums import sums_of
 
 # Below so many samples, or that share of all, a row has no name.
-_LEAST_SAMPLES, _LEAST_SHARE = 4, 0.005
+_LEAST_SAMPLES, LEAST_SHARE = 4, 0.005
 _VALUES = 3         # of an amount: objects, bytes, variance
 
 
@@ -47,30 +47,38 @@ class Memory:
     small    a Row of those without a name, or None
     outside  list of Row: imports, and what is on no line of mine
     whole    the Row of all
-    least_bytes  what has less has no name
+    least_bytes, least_samples_bytes
+             what has less has no name; for having too few samples
+    since_ns  of what time it is, or None
     """
 
-    __slots__ = ('amount', 'rows', 'small', 'outside', 'whole', 'least_bytes')
+    __slots__ = ('amount', 'rows', 'small', 'outside', 'whole', 'least_bytes',
+                 'least_samples_bytes', 'since_ns')
 
     def __init__(self, tables, ofs, numbers, top, amount=None,
                  since_ns=None):
         """*ofs* has what each number in *numbers*, one for each sample, is of;
         *tables* are about an amount, unless another is given.  What grew is
-        since a moment, by default the first quarter of the time."""
+        since a moment, by default the first quarter of the time; what was
+        allocated, freed and churned, too, by default in all of it."""
         self.amount = amount or amount_of(tables.value_types[tables.own])
         types = tables.value_types
-        columns = sums_by(tables, numbers, len(ofs))
-        by_value = [columns[types.index(its)] if its in types
-                    else [0] * len(ofs) for its in VALUES]
+        amounts = {which: [
+            tables.value_columns[types.index(its)] if its in types
+            else [0] * len(numbers) for its in VALUES[
+                _VALUES * place:_VALUES * (place + 1)]]
+            for place, which in enumerate(AMOUNTS)}
+        self.since_ns = since_ns
         if has_moments(tables):
-            by_value += [sums_of(column, numbers, len(ofs)) for its
-                         in growth.columns(tables, since_ns).values()
-                         for column in its]
+            amounts |= growth.columns(tables, since_ns)
+        by_value = [sums_of(column, numbers, len(ofs))
+                    for its in amounts.values() for column in its]
         sums = list(zip(*by_value))
         self.whole = Row(None, list(map(sum, zip(*sums))), len(ofs))
+        self.least_samples_bytes = _LEAST_SAMPLES * period_bytes(tables)
         self.least_bytes = max(
-            _LEAST_SAMPLES * period_bytes(tables),
-            round(_LEAST_SHARE * self.whole.bytes(self.amount)))
+            self.least_samples_bytes,
+            round(LEAST_SHARE * self.whole.bytes(self.amount)))
         found = sorted(
             [(Row(of, its), its) for of, its in zip(ofs, sums)
              if any(its)],
@@ -112,7 +120,7 @@ def by_line(tables, sites, top, amount=None, since_ns=None):
                   amount, since_ns)
 
 
-def by_key(tables, key, top, amount=None):
+def by_key(tables, key, top, amount=None, since_ns=None):
     """Return the same by thread, label or what else samples have."""
     keys.check(tables, key)
     values = keys.values(tables, key)
@@ -120,7 +128,7 @@ def by_key(tables, key, top, amount=None):
     numbers = {}
     of_samples = [numbers.setdefault(texts[value], len(numbers))
                   for value in values]
-    return Memory(tables, list(numbers), of_samples, top, amount)
+    return Memory(tables, list(numbers), of_samples, top, amount, since_ns)
 
 
 def called_by(row):

@@ -77,10 +77,9 @@ def _changes(before, after, mine, all):
 
 
 def _change(row, old):
-    before, allocated = (0, 0) if old is None else (
-        old.bytes(IN_USE), old.bytes(ALLOCATED))
-    return _Change(row, before, row.bytes(IN_USE), row.amounts[GREW][2],
-                   row.bytes(ALLOCATED) - allocated)
+    return _Change(row, 0 if old is None else old.bytes(IN_USE),
+                   row.bytes(IN_USE), row.amounts[GREW][2],
+                   row.bytes(ALLOCATED))
 
 
 def _rows(its):
