@@ -65,7 +65,7 @@ function sums(app: App): HTMLElement[] {
   if (!before || !after) {
     return [];
   }
-  const all = {...UNFILTERED, idle: false};
+  const all = {...UNFILTERED, idle: false, measure: ''} as const;
   // Of one run, as in the table.
   const found = app.changes!;
   const [was, is] = [before, after].map(({model}, number) => {

@@ -115,6 +115,52 @@ export interface Changes {
   readonly notes: readonly string[];
 }
 
+/** A part of the RSS. */
+export interface Part {
+  readonly name: string;
+  readonly bytes: number;
+  readonly margin: number | null;
+  readonly is_most: boolean;
+  readonly known_by: string;
+}
+
+/** Sampled allocations; what they were is in columns block_…: rows of a
+ * sample, in which step allocated and freed (255: not), how long they lived,
+ * and bytes with their variances (…_v). */
+export interface Memory {
+  /** Whether the profile is of nothing else. */
+  readonly is_all: boolean;
+  readonly period: string;
+  readonly has_moments: boolean;
+  /** Lines with less have no name. */
+  readonly least_bytes: number;
+  readonly least: string;
+  readonly margin_unit: number;
+  /** The number of the label that is the type, or -1. */
+  readonly type: number;
+  readonly begin_ns: number;
+  readonly step_ns: number;
+  readonly n_steps: number;
+  readonly quarter: number;
+  /** In which step the peak is, or -1, and when since the start. */
+  readonly peak: number;
+  readonly peak_ns: number;
+  readonly limit: number | null;
+  readonly goes_on: boolean;
+  readonly cards: readonly {
+    readonly title: string;
+    readonly figure: string;
+    readonly a: string;
+    readonly text: string;
+    readonly go: '' | 'grew' | 'peak';
+    readonly link: string;
+  }[];
+  /** At the end; the last is the RSS. */
+  readonly parts: readonly Part[];
+  /** The same bytes at the end of each step; null before the first reading. */
+  readonly history: readonly (readonly number[] | null)[];
+}
+
 export interface Facts {
   readonly schema: string;
   readonly title: string;
@@ -126,6 +172,7 @@ export interface Facts {
   readonly duration_ns: number;
   readonly length_ns: number;
   readonly start: string;
+  readonly start_time_ns: number;
   readonly rate_hz: number;
   readonly python: string;
   readonly pid: number | null;
@@ -183,6 +230,7 @@ export interface Facts {
     readonly resolution_ns: number; readonly is_stale: boolean;
   } | null;
   readonly changes: Changes | null;
+  readonly memory: Memory | null;
   /** Of a process that runs: what is so now, in seconds since 1970. */
   readonly live?: {
     readonly at: number;

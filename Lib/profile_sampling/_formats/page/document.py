@@ -13,7 +13,7 @@ from profile_sampling._data.values import COUNT, NOWHERE, STATES
 from profile_sampling._formats import header, json_text
 from profile_sampling._formats.findings import findings
 from profile_sampling._formats.page import (
-    calls, cards, compared, requests, words)
+    calls, cards, compared, memory, requests, words)
 from profile_sampling._formats.page.columns import Columns
 from profile_sampling._formats.pprof import writer
 
@@ -37,7 +37,7 @@ def document(tables, mine=(), all=False, *, changes=None,
     far as *sources* has them; see sources.found().  *more* is called with the
     numbers of places, and returns what takes the place of these facts.
     """
-    sites = sites_of(on_clocks(tables), mine, all)
+    sites = sites_of(on_clocks(tables, with_memory=True), mine, all)
     columns = Columns(sites)
     found = findings(tables, sites)
     facts = (_facts(tables, sites) | _functions(tables, mine)
@@ -53,6 +53,7 @@ def document(tables, mine=(), all=False, *, changes=None,
                  'changes': None if changes is None else compared.changes(
                      changes, columns, sources),
                  'notes': list(header.asides(tables, is_brief=True)),
+                 'memory': memory.memory(tables, sites, columns, mine, all),
                  'columns': columns.packed.index}
              | ({} if more is None else more(columns.places)))
     text = json_text.data(facts)
