@@ -6,7 +6,8 @@ must not know how they are shown.
 
 from profile_sampling._data import growth, keys
 from profile_sampling._data.allocations import (
-    AMOUNTS, VALUES, amount_of, has_moments, margin_bytes, period_bytes)
+    ALLOCATED, AMOUNTS, VALUES, amount_of, has_moments, margin_bytes,
+    period_bytes, space)
 from profile_sampling._data.by_site import called, is_outside
 from profile_sampling._data.sums import sums_of
 
@@ -62,18 +63,8 @@ class Memory:
         since a moment, by default the first quarter of the time; what was
         allocated, freed and churned, too, by default in all of it."""
         self.amount = amount or amount_of(tables.value_types[tables.own])
-        types = tables.value_types
-        amounts = {which: [
-            tables.value_columns[types.index(its)] if its in types
-            else [0] * len(numbers) for its in VALUES[
-                _VALUES * place:_VALUES * (place + 1)]]
-            for place, which in enumerate(AMOUNTS)}
         self.since_ns = since_ns
-        if has_moments(tables):
-            amounts |= growth.columns(tables, since_ns)
-        by_value = [sums_of(column, numbers, len(ofs))
-                    for its in amounts.values() for column in its]
-        sums = list(zip(*by_value))
+        sums = _sums(tables, numbers, len(ofs), since_ns)
         self.whole = Row(None, list(map(sum, zip(*sums))), len(ofs))
         self.least_samples_bytes = _LEAST_SAMPLES * period_bytes(tables)
         self.least_bytes = max(
@@ -93,6 +84,21 @@ class Memory:
                 if row.bytes(self.amount)]
         self.small = (Row(None, list(map(sum, zip(*rest))), len(rest))
                       if rest else None)
+
+
+def _sums(tables, numbers, n_keys, since_ns=None):
+    """Return for each key objects, bytes and variance of all amounts; each
+    sample has the number of its key."""
+    types = tables.value_types
+    amounts = {which: [
+        tables.value_columns[types.index(its)] if its in types
+        else [0] * len(numbers) for its in VALUES[
+            _VALUES * place:_VALUES * (place + 1)]]
+        for place, which in enumerate(AMOUNTS)}
+    if has_moments(tables):
+        amounts |= growth.columns(tables, since_ns)
+    return list(zip(*[sums_of(column, numbers, n_keys)
+                      for its in amounts.values() for column in its]))
 
 
 def _is_outside(of):
@@ -129,6 +135,37 @@ def by_key(tables, key, top, amount=None, since_ns=None):
     of_samples = [numbers.setdefault(texts[value], len(numbers))
                   for value in values]
     return Memory(tables, list(numbers), of_samples, top, amount, since_ns)
+
+
+def by_route(tables, sites, key):
+    """Return a list of (Row of a route or None, how many requests it had, the
+    SiteRow that allocated most of it or None), by what one request allocates;
+    [] if nobody counted requests by this key."""
+    counts = {row.value: row.count for row in tables.latencies
+              if row.key == key}
+    if not counts:
+        return []
+    values = keys.values(tables, key)
+    numbers = {name: number for number, name in enumerate(
+        dict.fromkeys([*counts, *values]))}
+    of_samples = [numbers[value] for value in values]
+    sums = _sums(tables, of_samples, len(numbers))
+    by_line = [{} for _ in numbers]
+    for number, place, size in zip(of_samples, sites.places.of_samples,
+                                   tables.value(space(ALLOCATED).name)):
+        its = by_line[number]
+        its[place] = its.get(place, 0) + size
+    of_places = {(row.function, row.line): row for row in sites.rows}
+    found = []
+    for name, number in numbers.items():
+        its = by_line[number]
+        place = max(its, key=its.get, default=None)
+        found.append((Row(name, sums[number]), counts.get(name, 0),
+                      of_places.get(sites.places.places[place])
+                      if its.get(place) else None))
+    found.sort(key=lambda its: (
+        not its[1], -its[0].bytes(ALLOCATED) / (its[1] or 1), its[0].of or ''))
+    return found
 
 
 def called_by(row):

@@ -218,7 +218,7 @@ def tables_of(tables, sites, *, top=None, width=WIDTH, by=(), rss=False,
     Raise ValueError for what the profile does not have.
     """
     found, grown = _computed(tables, sites, top, by, derived, window)
-    return _shown(tables, found, grown, width, by, rss, window)
+    return _shown(tables, sites, found, grown, width, by, rss, window)
 
 
 def _computed(tables, sites, top, by, derived, window=None):
@@ -234,10 +234,12 @@ def _computed(tables, sites, top, by, derived, window=None):
     return found, None if window else _grown(tables, found[0].amount)
 
 
-def _shown(tables, found, grown, width, by, rss, window):
+def _shown(tables, sites, found, grown, width, by, rss, window):
     if rss:
         return [rss_table(tables)]
-    return [table(its, width, key, seconds=_length_ns(tables, window) / 1e9,
+    routes = by and window is None and found[0].amount in (IN_USE, ALLOCATED)
+    return [routes and routes_table(tables, sites, key, width)
+            or table(its, width, key, seconds=_length_ns(tables, window) / 1e9,
                   has_grown=grown is not None)
             for its, key in zip(found, by or [None])]
 
@@ -249,8 +251,8 @@ def render(tables, sites, *, top=None, width=WIDTH, color=False, name=None,
     def wrap(parts, separator=', '):
         return wrapped(list(parts), width, separator)
     found, grown = _computed(tables, sites, top, by, derived, window)
-    shown = _shown(tables, found, grown, width, by, rss, window)
-    result = _head(tables, found[0], grown, wrap, name, window)
+    shown = _shown(tables, sites, found, grown, width, by, rss, window)
+    result = _head(tables, sites, found[0], grown, wrap, name, window)
     for its in shown:
         result += ['', *lines(its, width, color)]
     result += ['', *_signs([] if rss else found, wrap,
@@ -258,7 +260,7 @@ def render(tables, sites, *, top=None, width=WIDTH, color=False, name=None,
     return '\n'.join(result) + '\n'
 
 
-def _head(tables, memory, grown, wrap, name, window):
+def _head(tables, sites, memory, grown, wrap, name, window):
     """Return the lines above the table."""
     period = period_bytes(tables)
     result = wrap([
@@ -278,7 +280,7 @@ def _head(tables, memory, grown, wrap, name, window):
     quality = _quality(tables, memory, period)
     if quality:
         result += wrap(quality.split(' '), ' ')
-    found = [] if window else list(findings(tables, memory, grown,
+    found = [] if window else list(findings(tables, sites, memory, grown,
                                             where))[:_MOST]
     if found:
         result.append('')
@@ -396,11 +398,13 @@ def _first(memory):
 
 
 def where(row):
-    if isinstance(row.of, str):
-        return printable(row.of)
-    function = row.of.function
+    return printable(row.of) if isinstance(row.of, str) else where_of(row.of)
+
+
+def where_of(site):
+    function = site.function
     name = printable(NO_FRAMES if function is None else function.name)
-    return f'{name}:{row.of.line}' if row.of.line else name
+    return f'{name}:{site.line}' if site.line else name
 
 
 # Samples of a line from which on it may be said that none was freed.
@@ -414,6 +418,8 @@ _MOSTLY = 0.6
 # Times the median of what is in use: a peak is higher.
 _HIGH = 1.25
 _ROUTE = 'route'
+# Bytes for one request, and requests of which it is said.
+_MUCH_BY_ONE, _FEW_REQUESTS = 32 << 20, 3
 # Sentences of a report, and lines of a function that these name.
 _MOST, _LINES = 3, 4
 
@@ -483,7 +489,7 @@ class Said(Value):
     __slots__ = ('title', 'bytes', 'a', 'text', 'amount')
 
 
-def findings(tables, memory, grown, place):
+def findings(tables, sites, memory, grown, place):
     """Iterate over what is worth saying beside the table; *place* names the
     line of a Row."""
     if grown and grown.is_growth and grown.stopped_ns is None:
@@ -496,6 +502,12 @@ def findings(tables, memory, grown, place):
         yield Said('It grows, and has not stopped', grown.an_hour, 'hour',
                    text + _limit(tables, grown), GREW)
     yield from _peak(tables, memory, place)
+    yield from _parts(tables, memory)
+    yield from _route(tables, sites, place)
+
+
+def _parts(tables, memory):
+    """Iterate over what is said of RSS that is not in use by Python."""
     parts = {part.name: part for part in resident.parts(tables)}
     if not parts:
         return
@@ -512,6 +524,22 @@ def findings(tables, memory, grown, place):
                    'No line of Python explains the rest: '
                    f'{share(libraries, rss)} of RSS is in use by C libraries'
                    + _libraries_grew(tables) + ': --rss', '')
+
+
+def _route(tables, sites, place):
+    """Iterate over what is said of the route whose requests allocate most."""
+    rows = [its for its in by_memory.by_route(tables, sites, _ROUTE)
+            if its[1] >= _FEW_REQUESTS and its[0].bytes(ALLOCATED)]
+    by_one = sorted([row.bytes(ALLOCATED) / number for row, number, _ in rows])
+    if not rows or by_one[-1] < _MUCH_BY_ONE and (
+            by_one[-1] < 10 * by_one[len(by_one) // 2]):
+        return
+    row, number, most = rows[0]
+    size = round(by_one[-1])
+    yield Said('One request allocates much', size, '',
+               f'{said(size)} for one request of `{printable(row.of)}`'
+               + (f', most at {place(by_memory.Row(most, []))}' if most
+                  else ''), ALLOCATED)
 
 
 def _peak(tables, memory, place):
@@ -655,6 +683,53 @@ def _quality(tables, memory, period):
                  + figure(round(off * (better / period) ** 0.5),
                           unit_of(value), ' '))
     return text
+
+
+def routes_table(tables, sites, key, width):
+    """Return the Table of what requests allocate, or None: nobody counted
+    them."""
+    rows = by_memory.by_route(tables, sites, key)
+    if not rows:
+        return None
+    period = period_bytes(tables)
+
+    def by_one(its, number=1):
+        row, requests, _ = its
+        if not requests:
+            return ''
+        size = row.amounts[ALLOCATED][number] / requests
+        if not row.bytes(ALLOCATED):
+            # As much may have been missed.
+            size = 3 * period / requests
+            return '' if number > 1 else (
+                f'<{figure(round(size), unit_of(size))}')
+        unit = unit_of(row.bytes(ALLOCATED) / requests)
+        return (figure if number == 1 else margin)(size, unit)
+
+    def of(amount):
+        unit = unit_of(max([its.bytes(amount) for its, *_ in rows]))
+        return lambda its: (figure(its[0].bytes(amount), unit)
+                            if its[0].bytes(amount) else '-')
+
+    columns = [
+        _text('by one', by_one),
+        _text('\N{PLUS-MINUS SIGN}', lambda its: by_one(its, 2)),
+        _text('requests', lambda its: f'{its[1]:,}' if its[1] else ''),
+        _text('allocated', of(ALLOCATED)), _text('at peak', of(PEAK))]
+    columns += [(Column(f'{name}_{what}', '', 'count', 'data'),
+                 lambda its, name=name, place=place:
+                     its[0].amounts[name][place])
+                for name in (*AMOUNTS, *DERIVED) for place, what
+                in enumerate(('objects', 'bytes', 'margin_bytes'))]
+    columns += [
+        (Column('requests', '', 'count', 'data'), lambda its: its[1]),
+        (Column(key, key, 'text'), lambda its: its[0].of or 'no request'),
+        (Column('most_at', 'most at', 'text',
+                'both' if width >= _WITH_SURVIVED else 'data'),
+         lambda its: '' if its[2] is None else where_of(its[2]))]
+    return Table(f'memory_by_{key}', '', [column for column, _ in columns],
+                 [tuple([cell(its) for _, cell in columns]) for its in rows],
+                 value_type=space(ALLOCATED))
 
 
 def one_line(tables):

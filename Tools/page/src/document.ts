@@ -152,7 +152,7 @@ export interface Memory {
     readonly figure: string;
     readonly a: string;
     readonly text: string;
-    readonly go: '' | 'grew' | 'peak';
+    readonly go: '' | 'grew' | 'peak' | 'allocated';
     readonly link: string;
   }[];
   /** At the end; the last is the RSS. */

@@ -13,7 +13,8 @@ from profile_sampling._formats import memory as words_of
 
 # A step of what is still in use, and of what has no moments.
 _NEVER = 255
-_LINKS = {growth.GREW: 'What grew', PEAK: 'At the peak', '': 'Where RSS is'}
+_LINKS = {growth.GREW: 'What grew', PEAK: 'At the peak',
+          ALLOCATED: 'Allocated', '': 'Where RSS is'}
 
 
 def memory(tables, sites, columns, mine, all):
@@ -54,9 +55,10 @@ def memory(tables, sites, columns, mine, all):
         'cards': [{
             'title': its.title, 'a': its.a, 'text': f'{its.text}.',
             'figure': words_of.said(its.bytes),
-            'go': its.amount, 'link': _LINKS[its.amount]}
-            for its in list(words_of.findings(own, amounts, grown,
-                                              _place))[:3]],
+            'go': 'allocated' if its.amount == ALLOCATED else its.amount,
+            'link': _LINKS[its.amount]}
+            for its in list(words_of.findings(
+                own, its_sites, amounts, grown, _place))[:3]],
         'parts': [{'name': part.name, 'bytes': part.bytes,
                    'margin': part.margin, 'is_most': part.is_most,
                    'known_by': part.known_by} for part in parts],

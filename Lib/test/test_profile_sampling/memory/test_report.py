@@ -10,6 +10,8 @@ import unittest
 
 from profile_sampling import Profile, _cgroup
 from profile_sampling._cli.main import main
+from profile_sampling._data.histogram import BITS, Histogram
+from profile_sampling._data.lives import Latency
 
 from ..support.allocating import add_rows
 from ..support.builders import Builder
@@ -392,6 +394,33 @@ class MemoryReport(unittest.TestCase):
             self.save(service(pid=int(name)), f'{name}.pb.gz')
         self.assertIn('2 processes have no moments in common', self.report(
             '--at', '3', path='[12].pb.gz', status=2))
+
+    def test_routes(self):
+        profile = service().profile()
+        times = Histogram(BITS, [1])
+        self.save(profile.__class__._from_tables(profile._tables.with_facts(
+            latencies=tuple([
+                Latency('route', route, (), number, 1, 1, times, ())
+                for route, number in (('/q', 1200), ('/i', 12), ('/none', 3))
+                ]))))
+        report = self.report('--by', 'route')
+        self.assertEqual(report.splitlines()[-9:-4], [
+            '  by one      ±  requests  allocated  at peak  route       most '
+            'at',
+            '  96.0MB  exact        12     1.12GB  288.0MB  /i          '
+            'shop.images:18',
+            ' 102.4KB   13.0     1,200     0.12GB  119.5MB  /q          '
+            'shop.quote:107',
+            '<512.0KB                3          -        -  /none',
+            '                             19.58GB   50.0MB  no request  '
+            'shop.orders:58'])
+        self.assertIn('* 96.0 MB for one request of /i, most at '
+                      'shop.images:18', report)
+        document = json.loads(self.report('--by', 'route', '--format', 'json'))
+        [table] = document['tables']
+        self.assertEqual([(row['route'], row['requests'], row['alloc_bytes'])
+                          for row in table['rows'][:2]],
+                         [('/i', 12, 12 * 96 * _MB), ('/q', 1200, 120 * _MB)])
 
     def test_refusals(self):
         b = Builder()
