@@ -73,7 +73,7 @@ def pytest_configure(config):
                              'test is a session of its own')
         plugin = (_Plugin if is_of_time else _MemoryPlugin)(config)
     except (OSError, ValueError) as exc:
-        raise pytest.UsageError(f'sampleprof: {exc}') from None
+        raise pytest.UsageError(f'--sampleprof: {exc}') from None
     config.pluginmanager.register(plugin, 'sampleprof-session')
 
 

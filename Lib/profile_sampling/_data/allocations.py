@@ -70,6 +70,15 @@ def amount_of(type_):
                 None)
 
 
+def variance_column(tables):
+    """Return the variances of what the tables are about, or None: that is no
+    amount of memory in bytes."""
+    amount = amount_of(tables.value_types[tables.own])
+    return next((column for its, column in zip(
+        tables.value_types, tables.value_columns)
+        if amount and its == _TYPES[amount][2]), None)
+
+
 def has_moments(tables):
     return MOMENTS[0] in tables.schema.keys
 

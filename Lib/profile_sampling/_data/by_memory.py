@@ -51,10 +51,12 @@ class Memory:
     least_bytes, least_samples_bytes
              what has less has no name; for having too few samples
     since_ns  of what time it is, or None
+    lifetimes  if it is ranked by churn: {what a row is of: what was freed, by
+              decade of the lifetime}
     """
 
     __slots__ = ('amount', 'rows', 'small', 'outside', 'whole', 'least_bytes',
-                 'least_samples_bytes', 'since_ns')
+                 'least_samples_bytes', 'since_ns', 'lifetimes')
 
     def __init__(self, tables, ofs, numbers, top, amount=None,
                  since_ns=None):
@@ -65,6 +67,10 @@ class Memory:
         self.amount = amount or amount_of(tables.value_types[tables.own])
         self.since_ns = since_ns
         sums = _sums(tables, numbers, len(ofs), since_ns)
+        self.lifetimes = {}
+        if self.amount == growth.CHURN:
+            self.lifetimes = dict(zip(ofs, growth.lifetimes(
+                tables, numbers, len(ofs))))
         self.whole = Row(None, list(map(sum, zip(*sums))), len(ofs))
         self.least_samples_bytes = _LEAST_SAMPLES * period_bytes(tables)
         self.least_bytes = max(

@@ -133,6 +133,7 @@ class Run:
             tables = tables.by_value(question.value)
         tables = on_clocks(tables)
         self.value_type = tables.value_types[tables.own]
+        self.is_memory = allocations.variance_column(tables) is not None
         self.is_mine = (not question.all and bool(
             tables.has_mine or question.mine) if first is None
             else first.is_mine)
@@ -161,6 +162,10 @@ class Run:
         """Return how far the value of a row may be off; None if that is not
         known."""
         value, records = sums
+        if self.is_memory:
+            # Of functions it is not added up.
+            return None if records is None else allocations.margin_bytes(
+                max(0, records))
         return self.precision.margin_ns(records + 1)
 
 
@@ -198,7 +203,8 @@ def _functions(tables, cum):
     for number, values in found:
         key = names[number]
         rows[key] = (values[cum][tables.own],
-                     records.get(number, _NOTHING)[cum])
+                     None if allocations.variance_column(tables) is not None
+                     else records.get(number, _NOTHING)[cum])
         places[key] = key[0], first[key], 0, ''
     return rows, places
 
@@ -431,7 +437,8 @@ class Difference:
     def _sampling_margin(self, sides):
         found = [pair for side in sides for pair in side]
         # The total is measured, and so is what is not running.
-        if (all([sums == run.total for run, sums in found])
+        if not found[0][0].is_memory and (
+                all([sums == run.total for run, sums in found])
                 or not any([sums[1] for _, sums in found])):
             return 0.0
         margins = []

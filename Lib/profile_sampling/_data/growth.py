@@ -84,6 +84,17 @@ def columns(tables, since_ns=None):
             SURVIVED: survived, CHURN: churn}
 
 
+def lifetimes(tables, numbers, n_keys):
+    """Return for each key what was freed by decade of the lifetime, as far as
+    that is churn; *numbers* has the key of each sample, or -1."""
+    found = [[0] * _CHURN_LIFETIMES for _ in range(n_keys)]
+    for number, lifetime, size in zip(
+            numbers, tables.column(LIFETIME), _of(tables, FREED)[1]):
+        if number >= 0 and lifetime < _CHURN_LIFETIMES:
+            found[number][lifetime] += size
+    return found
+
+
 def _of(tables, amount):
     return [value_named(its.name, tables.value_types, tables.value_columns)
             for its in VALUES if its.kind.startswith(f'{amount}_')]

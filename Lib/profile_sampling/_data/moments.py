@@ -87,12 +87,11 @@ def _behind(steps, time_ns):
 
 
 def _highest(tables, begin_ns, end_ns):
-    """Return the moment with most in use of a part of the time."""
+    """Return the step with most in use of a part of the time."""
     its = growth.steps(tables)
     [levels] = growth.in_use(tables, [0] * len(tables), 1)
-    step = max(range(its.of(begin_ns), its.of(end_ns - 1) + 1),
+    return max(range(its.of(begin_ns), its.of(end_ns - 1) + 1),
                key=levels.__getitem__)
-    return its.begin_ns + step * its.step_ns
 
 
 def _columns(tables, amount):
@@ -126,9 +125,10 @@ def until(tables, time_ns, since_ns):
     meta = dict(tables.meta)
     if not since_ns <= (tables.start_time_ns
                         + int(meta.get(PEAK_NS, 0))) <= time_ns:
-        peak_ns = min(max(_highest(tables, since_ns, time_ns), since_ns),
-                      time_ns)
-        columns[PEAK] = _in_use_at(tables, _behind(steps, peak_ns))
+        highest_ns = (steps.begin_ns + steps.step_ns
+                      * _highest(tables, since_ns, time_ns))
+        peak_ns = min(max(highest_ns, since_ns), time_ns)
+        columns[PEAK] = _in_use_at(tables, highest_ns + steps.step_ns)
         meta[PEAK_NS] = str(max(0, peak_ns - tables.start_time_ns))
     seen = [its for its in readings(tables) if its.time_ns <= time_ns]
     meta = with_readings(meta, seen, resident.facts_at(

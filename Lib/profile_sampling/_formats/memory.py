@@ -22,6 +22,8 @@ from profile_sampling._formats.words import (
 NAMES = {'in_use': IN_USE, 'allocated': ALLOCATED, 'peak': PEAK}
 # These follow from the moments of others.
 _OF = {GREW: IN_USE, SURVIVED: ALLOCATED, CHURN: ALLOCATED}
+# Until which lifetimes blocks of a decade were freed.
+_DECADES = '0.1 ms', '1 ms', '10 ms', '0.1 s', '1 s', '10 s', '100 s'
 _HEADINGS = {IN_USE: 'in use', ALLOCATED: 'allocated', PEAK: 'at the peak',
              GREW: 'grew', SURVIVED: 'survived', CHURN: 'a second'}
 # Widths from which on a column is there; the others always are.
@@ -125,6 +127,15 @@ def signed(value, off, unit):
                                                 else '')
 
 
+def part_of(size, whole):
+    """Return a share of what was there, however small."""
+    if size <= 0 or whole <= 0:
+        return '-'
+    if size >= 0.9995 * whole:
+        return '100 %'
+    return '<0.1 %' if size < 0.0005 * whole else share(size, whole)
+
+
 def table(memory, width, key=None, *, seconds=0, has_grown=False):
     """Return the Table of a Memory, by line or by *key*."""
     which = memory.amount
@@ -141,13 +152,15 @@ def table(memory, width, key=None, *, seconds=0, has_grown=False):
             unit_of(memory.whole.bytes(IN_USE)))))
     if which not in (IN_USE, CHURN):
         columns.append(_amount('at the end', IN_USE, memory))
+    if which == CHURN:
+        columns.append((Column('lifetime', 'lifetime', 'text', 'text'),
+                        lambda row: _lifetime(memory, row)))
     if which == IN_USE and has_grown:
         columns.append(_text('grew', lambda row: signed(
             *row.amounts[GREW][1:], unit)))
     if which not in (PEAK, CHURN, SURVIVED) and width >= _WITH_SURVIVED:
-        columns.append(_text('survived', lambda row: share(
-            max(row.bytes(SURVIVED if has_grown or memory.since_ns
-                          else IN_USE), 0),
+        columns.append(_text('survived', lambda row: part_of(
+            row.bytes(SURVIVED if has_grown or memory.since_ns else IN_USE),
             row.bytes(ALLOCATED))))
     if which == IN_USE and width >= _WITH_ALLOCATED:
         columns.append(_amount('allocated', ALLOCATED, memory))
@@ -177,6 +190,18 @@ def table(memory, width, key=None, *, seconds=0, has_grown=False):
 
 def _text(heading, cell):
     return Column('', heading, 'word', 'text'), cell
+
+
+def _lifetime(memory, row):
+    """Say within what time half of the bytes were freed."""
+    counts = memory.lifetimes.get(row.of, ()) if row is not memory.whole else ()
+    half, seen = sum(counts) / 2, 0
+    for decade, size in enumerate(counts):
+        seen += size
+        if half and seen >= half:
+            return (f'under {_DECADES[0]}' if not decade else
+                    f'{_DECADES[decade - 1]} to {_DECADES[decade]}')
+    return ''
 
 
 def _amount(heading, which, memory):
@@ -252,7 +277,7 @@ def render(tables, sites, *, top=None, width=WIDTH, color=False, name=None,
         return wrapped(list(parts), width, separator)
     found, grown = _computed(tables, sites, top, by, derived, window)
     shown = _shown(tables, sites, found, grown, width, by, rss, window)
-    result = _head(tables, sites, found[0], grown, wrap, name, window)
+    result = _head(tables, sites, found[0], grown, wrap, name, window, rss)
     for its in shown:
         result += ['', *lines(its, width, color)]
     result += ['', *_signs([] if rss else found, wrap,
@@ -260,7 +285,7 @@ def render(tables, sites, *, top=None, width=WIDTH, color=False, name=None,
     return '\n'.join(result) + '\n'
 
 
-def _head(tables, sites, memory, grown, wrap, name, window):
+def _head(tables, sites, memory, grown, wrap, name, window, rss):
     """Return the lines above the table."""
     period = period_bytes(tables)
     result = wrap([
@@ -268,7 +293,8 @@ def _head(tables, sites, memory, grown, wrap, name, window):
         _length(tables),
         f'Python {printable(tables.python_version)}',
         f'a sample per {round_figure(period)}'])
-    result += wrap(_totals(tables, memory, window).split(' '), ' ')
+    result += wrap((_of_rss(tables, memory, window) if rss else
+                    _totals(tables, memory, window)).split(' '), ' ')
     first = _growth(grown, memory, memory.amount == GREW) if grown else ''
     if not first and memory.rows:
         first = _first(memory)
@@ -319,6 +345,12 @@ def _at(tables):
     return f' (at {int(text) / 1e9:,.1f} s)'
 
 
+def _moment(tables, ns):
+    """Return a moment since the epoch as the report calls it."""
+    return (clock(ns) if _is_long(tables)
+            else f'{(ns - tables.start_time_ns) / 1e9:,.1f} s')
+
+
 def _is_long(tables):
     """Return whether moments of a recording are times of day."""
     return tables.start_time_ns and tables.end_ns >= _LONG_NS
@@ -362,11 +394,19 @@ def _totals(tables, memory, window=None):
     peak = whole.bytes(PEAK)
     rss = resident_of(tables).get('rss')
     limit = limit_bytes(tables)
-    return (f'In use {amount(whole, IN_USE)} {end}, '
-            f'{exactly(peak)} at the peak{_at(tables)}'
+    return (f'In use {amount(whole, IN_USE)} {end}'
+            + (f', {exactly(peak)} at the peak{_at(tables)}'
+               if len(tables.processes) < 2 else '')
             + (f'; RSS {exactly(rss)}' if rss else '')
             + (f' of {said(limit)}'
                if rss and limit else ''))
+
+
+def _of_rss(tables, memory, window):
+    size, limit = resident_of(tables)['rss'], limit_bytes(tables)
+    return (f'RSS {exactly(size)}' + (f' of {said(limit)}' if limit else '')
+            + f' {_when(window)[0]}; Python has '
+            f'{amount(memory.whole, IN_USE)} of it in use')
 
 
 def _length_ns(tables, window):
@@ -563,13 +603,13 @@ def _peak(tables, memory, place):
     if row is not None:
         title = 'One route made the peak'
         size, surplus = row.bytes(PEAK), row.bytes(PEAK) - row.bytes(IN_USE)
-        text = (f'The peak: at {clock(peak_ns)} `{printable(row.of)}` had '
+        text = (f'The peak: at {_moment(tables, peak_ns)} `{printable(row.of)}` had '
                 f'{said(size)} in use, '
                 f'{said(surplus)} more than at the '
                 'end')
     else:
         most = _most(memory, lambda row: row.bytes(PEAK), peak, place)
-        text += f', at {clock(peak_ns)}'
+        text += f', at {_moment(tables, peak_ns)}'
         if most:
             text += f'; {most[1]} of it is from {most[0]}'
     rest = _outside(levels, at.of(peak_ns), peak)
@@ -758,8 +798,9 @@ def rss_table(tables):
     rows = [((LESS if part.is_most else '') + figure(part.bytes, unit),
              share(part.bytes, whole.bytes),
              '' if part.margin is None else margin(part.margin, unit),
-             _change(grown.get(part.name), unit), part.name, part.known_by, part.bytes, part.margin)
-            for part in parts]
+             _change(grown.get(part.name), unit), part.name, part.known_by,
+             part.bytes, part.margin)
+            for part in parts if part.bytes]
     columns = [Column('', 'of RSS', 'word', 'text'),
                Column('', 'share', 'word', 'text'),
                Column('', '\N{PLUS-MINUS SIGN}', 'word', 'text'),

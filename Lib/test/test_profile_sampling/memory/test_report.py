@@ -126,7 +126,7 @@ class MemoryReport(unittest.TestCase):
             44.5 % of it, 119.5 ± 15.2 MB, at shop.quote:107 (json.dumps)
             Allocated: 20.77 GB, counted; 20.82 ± 0.19 GB by samples
 
-            * The peak: at 22:14:01 /i had 288 MB in use, 192 MB more than at the end. Without that moment the
+            * The peak: at 41.2 s /i had 288 MB in use, 192 MB more than at the end. Without that moment the
               highest is 268 MB
             * 190 MB of RSS is free in C's malloc: --rss
 
@@ -135,7 +135,7 @@ class MemoryReport(unittest.TestCase):
              96.0MB  exact     8.3 %     1.12GB  shop.images:18           numpy.empty
              48.0MB    9.6     0.2 %    19.53GB  shop.orders:58
               2.5MB    2.2     5.0 %     0.05GB  2 more lines under 2 MB
-              2.5MB    2.2   100.0 %    <0.01GB  Outside my code
+              2.5MB    2.2     100 %    <0.01GB  Outside my code
             268.5MB   18.2     1.3 %    20.82GB  all
 
             ±: 95 %. survived: of all that was allocated there. exact: each of these blocks is so large that it
@@ -208,15 +208,15 @@ class MemoryReport(unittest.TestCase):
                  'Of what shop.quote:107 allocated nothing was\n  freed, while '
                  '8 full collections ran. At this pace RSS reaches the limit '
                  'of 512 MB in about 97\n  minutes\n'),
-                ((), '120.0MB  15.2  +89.0   100.0 %    120.0MB  '
+                ((), '120.0MB  15.2  +89.0     100 %    120.0MB  '
                  'shop.quote:107  json.dumps'),
                 (('--value', 'grew'), '89.0MB  13.1  31.0MB     120.0MB   '
-                 '100.0 %  shop.quote:107'),
+                 '  100 %  shop.quote:107'),
                 (('--value', 'survived'), '120.0 ± 15.2 MB of 2.46 ± 0.07 '
                  'GB that were allocated are in use'),
                 (('--value', 'churn'), '683 KB a second were allocated and '
                  'freed again within a second: 95.2 %'),
-                (('--value', 'churn'), '682.7KB  19.3  shop.orders:58'),
+                (('--value', 'churn'), '682.7KB  19.3  1 ms to 10 ms  shop.orders:58'),
                 (('--rss',), '12.5 %  exact  -60.0MB  C libraries'),
                 (('--rss',), '100.0 %         +88.0MB  RSS')):
             with self.subTest(options=options, expected=expected):
@@ -246,7 +246,7 @@ class MemoryReport(unittest.TestCase):
         """Save a run of each size in MB: that a line has in use."""
         names = []
         for number, size in enumerate(sizes):
-            b = Builder(mode='alloc', pid=len(name) * 100 + number,
+            b = Builder(mode='alloc', pid=100 * ord(name) + number,
                         duration_ns=10 ** 9)
             its = small(2 * size)
             add_rows(b, [('shop.main:3 shop.quote:107', b.thread('main'), {},
@@ -344,10 +344,11 @@ class MemoryReport(unittest.TestCase):
         self.save(b)
         for options, expected in (
                 ('--at 600', 'In use 100.0 MB at 20:55:00'),
-                ('--at 600', '100.0MB  exact   100.0 %    100.0MB  a.f:1'),
+                ('--at 600', '100.0 MB at the peak (20:4'),
+                ('--at 600', '100.0MB  exact     100 %    100.0MB  a.f:1'),
                 ('--at 21:05:00', 'In use 200.0 MB at 21:05:00'),
                 ('--at peak', 'In use 200.0 MB at the peak (21:01:00)'),
-                ('--at end', '100.0MB  exact  +100.0   100.0 %    100.0MB  '
+                ('--at end', '100.0MB  exact  +100.0     100 %    100.0MB  '
                  'a.f:2'),
                 ('--time 600..1200 --value grew', 'It grew by 100.0 MB from'),
                 ('--time 1200..3000 --value grew', '-100.0MB  exact'),
@@ -381,6 +382,17 @@ class MemoryReport(unittest.TestCase):
             with self.subTest(options=options):
                 self.assertIn(expected, self.report(*options.split(),
                                                     status=2))
+
+    def test_two_processes(self):
+        """What differs has the margin of both sides' samples."""
+        self.save_runs('a', [100])
+        self.save_runs('b', [140])
+        report = self.run_command('diff', 'a0.pb.gz', 'b0.pb.gz')
+        # 1.96 times the root of 100 and 140 MB by 512 KB.
+        self.assertRegex(report, r'100\.0 MB  140\.0 MB  \+40\.0 MB  21\.5 MB')
+        self.run_command('merge', 'a0.pb.gz', 'b0.pb.gz', '-o',
+                               'both.pb.gz')
+        self.assertNotIn(' at the peak', self.report(path='both.pb.gz'))
 
     def test_no_moments(self):
         b = Builder()
