@@ -374,6 +374,12 @@ def _part(tables, options):
         tables = select.focused(tables, pattern, matching=False)
     for key, pattern in options.where:
         tables = select.where(tables, key, pattern)
+    if options.focus or options.ignore or options.where:
+        if options.rss:
+            raise Failure('--rss is of the whole process: leave out --focus, '
+                          '--ignore and --where', 2)
+        if memory.is_about(tables):
+            tables = allocations.part_of_process(tables)
     tables = shape.shaped(tables, hide=options.hide, fold=options.fold,
                           collapse=options.collapse, root=options.root)
     if had_samples and not len(tables):

@@ -131,6 +131,14 @@ def resident(tables):
             and text.isdigit() and name != LIMIT}
 
 
+def part_of_process(tables):
+    """Return tables that no longer say what is true of the whole process: its
+    RSS, and what was counted."""
+    return tables.with_facts(whole_cpu_ns=0, meta={
+        name: text for name, text in tables.meta.items()
+        if not name.startswith(_RESIDENT)})
+
+
 def limit_bytes(tables):
     """Return how much the container may have, or None."""
     text = tables.meta.get(LIMIT, '')

@@ -4,11 +4,12 @@ This file owns those sums and which rows are large enough to have a name.  It
 must not know how they are shown.
 """
 
-from profile_sampling._data import growth, keys
+from profile_sampling._data import by_label, growth, keys
 from profile_sampling._data.allocations import (
     ALLOCATED, AMOUNTS, VALUES, amount_of, has_moments, margin_bytes,
     period_bytes, space)
 from profile_sampling._data.by_site import called, is_outside
+from profile_sampling._data.label_names import BLOCK_TYPE
 from profile_sampling._data.sums import sums_of
 
 # Below so many samples, or that share of all, a row has no name.
@@ -141,6 +142,23 @@ def by_key(tables, key, top, amount=None, since_ns=None):
     of_samples = [numbers.setdefault(texts[value], len(numbers))
                   for value in values]
     return Memory(tables, list(numbers), of_samples, top, amount, since_ns)
+
+
+def types_of_lines(tables, sites, amount, top=2):
+    """Return {(function, line): names of the types that most of it is}."""
+    if BLOCK_TYPE not in by_label.labels(tables):
+        return {}
+    of_sets = by_label.values(tables.labels, BLOCK_TYPE)
+    found = {}
+    for place, row, size in zip(sites.places.of_samples,
+                                tables.column('labels'),
+                                tables.value(space(amount).name)):
+        if of_sets[row] and size:
+            its = found.setdefault(place, {})
+            its[of_sets[row]] = its.get(of_sets[row], 0) + size
+    return {sites.places.places[place]: sorted(
+        its, key=lambda name: (-its[name], name))[:top]
+            for place, its in found.items()}
 
 
 def by_route(tables, sites, key):

@@ -27,7 +27,7 @@ _DECADES = '0.1 ms', '1 ms', '10 ms', '0.1 s', '1 s', '10 s', '100 s'
 _HEADINGS = {IN_USE: 'in use', ALLOCATED: 'allocated', PEAK: 'at the peak',
              GREW: 'grew', SURVIVED: 'survived', CHURN: 'a second'}
 # Widths from which on a column is there; the others always are.
-_WITH_SURVIVED, WITH_IN, _WITH_ALLOCATED = 80, 100, 100
+_WITH_SURVIVED, WITH_IN, _WITH_TYPES = 80, 100, 120
 TOP = 15
 # 1 KB is 1,024 bytes.
 LESS = '\N{LESS-THAN OR EQUAL TO}'
@@ -136,7 +136,8 @@ def part_of(size, whole):
     return '<0.1 %' if size < 0.0005 * whole else share(size, whole)
 
 
-def table(memory, width, key=None, *, seconds=0, has_grown=False):
+def table(memory, width, key=None, *, seconds=0, has_grown=False,
+          types=None):
     """Return the Table of a Memory, by line or by *key*."""
     which = memory.amount
     parts = seconds if which == CHURN and seconds else 1
@@ -162,8 +163,12 @@ def table(memory, width, key=None, *, seconds=0, has_grown=False):
         columns.append(_text('survived', lambda row: part_of(
             row.bytes(SURVIVED if has_grown or memory.since_ns else IN_USE),
             row.bytes(ALLOCATED))))
-    if which == IN_USE and width >= _WITH_ALLOCATED:
+    if which == IN_USE and not has_grown and width >= WITH_IN:
         columns.append(_amount('allocated', ALLOCATED, memory))
+    if which == IN_USE and has_grown and width >= _WITH_TYPES:
+        a_second = unit_of(memory.whole.bytes(ALLOCATED) / seconds)
+        columns.append(_text('allocated', lambda row: figure(
+            row.bytes(ALLOCATED) / seconds, a_second) + '/s'))
     for name in (*AMOUNTS, *DERIVED):
         for number, what in enumerate(('objects', 'bytes', 'margin_bytes')):
             columns.append((
@@ -177,6 +182,9 @@ def table(memory, width, key=None, *, seconds=0, has_grown=False):
         columns.append((Column(
             'in', 'in', 'name', 'both' if width >= WITH_IN else 'data'),
             by_memory.called_by))
+        if types and width >= _WITH_TYPES:
+            columns.append((Column('types', 'types', 'text', 'text'),
+                            lambda row: _types(types, row)))
     else:
         columns.append((Column(key, key, 'text'),
                         lambda row: _words(row, memory, key)))
@@ -190,6 +198,11 @@ def table(memory, width, key=None, *, seconds=0, has_grown=False):
 
 def _text(heading, cell):
     return Column('', heading, 'word', 'text'), cell
+
+
+def _types(types, row):
+    return '' if isinstance(row.of, str | None) else ', '.join(
+        map(printable, types.get((row.of.function, row.of.line), ())))
 
 
 def _lifetime(memory, row):
@@ -265,7 +278,9 @@ def _shown(tables, sites, found, grown, width, by, rss, window):
     routes = by and window is None and found[0].amount in (IN_USE, ALLOCATED)
     return [routes and routes_table(tables, sites, key, width)
             or table(its, width, key, seconds=_length_ns(tables, window) / 1e9,
-                  has_grown=grown is not None)
+                  has_grown=grown is not None,
+                  types=None if key else by_memory.types_of_lines(
+                      tables, sites, _OF.get(its.amount, its.amount)))
             for its, key in zip(found, by or [None])]
 
 
@@ -621,14 +636,15 @@ def _peak(tables, memory, place):
 
 def _outside(levels, step, peak):
     """Return the highest in use outside of the peak, which ends where it has
-    fallen halfway to the lowest; None: that is all of the time."""
+    fallen halfway to the lowest; None: it never has."""
     half = (peak + min(levels)) / 2
     begin, end = step, step + 1
     while begin > 0 and levels[begin - 1] > half:
         begin -= 1
     while end < len(levels) and levels[end] > half:
         end += 1
-    return max([*levels[:begin], *levels[end:]], default=None)
+    return (max([*levels[:begin], *levels[end:]])
+            if end < len(levels) else None)
 
 
 def _when_kept(tables, memory):

@@ -27,14 +27,15 @@ const NARROW_PX = 640;
 const TICKS = 7;
 const TICK_S = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200,
   14_400, 21_600, 43_200];
-/** Of what is shorter, the seconds are said. */
-const SHORT_NS = 3e11;
+/** Of what is shorter, moments are since the start; and nothing is said by
+ * the hour. */
+const SHORT_NS = 6e11, LEAST_HOURS = 1 / 12;
 const MOST_TYPES = 6;
 
 /** Parts of the RSS: how they are drawn, and what to do. */
 export const PARTS: Readonly<Record<string, readonly [string, string]>> = {
   'Python, in use': ['py', 'the table above'],
-  'Python, other blocks': ['py', 'record from the start'],
+  'Python, other blocks': ['pyold', 'record from the start'],
   'Python, free': ['pyfree', 'reused first; nothing to do'],
   'C libraries': ['clib', 'no stacks: see the guide'],
   'malloc, free': ['cfree', 'kept for reuse; the guide says how to give it ' +
@@ -163,14 +164,17 @@ function toParts(): void {
 
 /** The time of day that a step begins. */
 function clock(app: App, step: number, isLong = false): string {
-  const {begin_ns: begin, step_ns: length, n_steps: n} = app.doc.memory!;
+  const {begin_ns: begin, step_ns: length} = app.doc.memory!;
   const {start_time_ns: start, duration_ns: duration} = app.doc;
-  return clockOf(Math.max(start, Math.min(start + duration,
-    begin + step * length)), isLong || n * length < SHORT_NS);
+  return momentText(app, Math.max(start, Math.min(start + duration,
+    begin + step * length)), isLong);
 }
 
-function clockOf(ns: number, isLong: boolean): string {
-  return new Date(ns / 1e6).toISOString().slice(11, isLong ? 19 : 16);
+/** A moment as the report calls it: in short recordings, since the start. */
+function momentText({doc}: App, ns: number, isLong: boolean): string {
+  return doc.duration_ns < SHORT_NS
+    ? `${Number(((ns - doc.start_time_ns) / 1e9).toFixed(1))}\u00a0s`
+    : new Date(ns / 1e6).toISOString().slice(11, isLong ? 19 : 16);
 }
 
 /** Round moments: as steps, and what they are called. */
@@ -180,9 +184,10 @@ function ticks(app: App): [number, string][] {
   const between = 1e9 * (TICK_S.find(
     (s) => duration / (1e9 * s) <= TICKS) ?? 86_400);
   const found: [number, string][] = [];
-  for (let at = Math.ceil(start / between) * between; at <= start + duration;
-    at += between) {
-    found.push([(at - begin) / length, clockOf(at, between < 6e10)]);
+  const first = duration < SHORT_NS ? start
+    : Math.ceil(start / between) * between;
+  for (let at = first; at <= start + duration; at += between) {
+    found.push([(at - begin) / length, momentText(app, at, between < 6e10)]);
   }
   return found;
 }
@@ -213,7 +218,7 @@ function shownStep(app: App): number {
 function whenText(app: App, step: number): string {
   const {peak, peak_ns: ns} = app.doc.memory!;
   return measureOf(app) === 'peak' && step === peak
-    ? `at ${clockOf(app.doc.start_time_ns + ns, true)}` : step === app.model.blocks!.last ? 'at the end'
+    ? `at ${momentText(app, app.doc.start_time_ns + ns, true)}` : step === app.model.blocks!.last ? 'at the end'
     : `at ${clock(app, step + 1, true)}`;
 }
 
@@ -421,7 +426,8 @@ function sentence(app: App, rows: readonly Row[]): (Node | string)[] {
       return [`From ${clock(app, since)} to ${clock(app, steps.to + 1)} it ` +
         `${total < 0 ? 'shrank' : 'grew'} by `, h('b', {class: !isSure ? ''
         : 'more'}, said(BYTES, Math.abs(total))), isSure
-        ? `, ${said(BYTES, total / hours)} an hour: ${part} of it at ` : '. ',
+        ? (hours < LEAST_HOURS ? '' : `, ${said(BYTES, total / hours)} an hour`) +
+          `: ${part} of it at ` : '. ',
       ...isSure ? [line, '. '] : ['That is within its ±. '],
       !steps.isPart && app.doc.memory!.goes_on ? 'Its lowest rose in nearly ' +
         'every eighth of that time: it has not stopped.' : ''];
@@ -880,8 +886,7 @@ function paintInUse(paint: Paint, pen: CanvasRenderingContext2D, width: number,
     pen.fillRect(0, Math.round(y(value)), width, 1);
     if (width > NARROW_PX && y(value) > 12) {
       pen.fillStyle = paint.colour('ink-3');
-      pen.fillText(said(BYTES, value).replace(
-        / ?\u00a0/, ' '), 4, y(value) - 6);
+      pen.fillText(said(BYTES, value).replace(/\.0+/, ''), 4, y(value) - 6);
     }
   }
   const base = new Float64Array(n);

@@ -172,6 +172,25 @@ class MemoryReport(unittest.TestCase):
             with self.subTest(options=options):
                 self.assertIn(expected, self.report(*options))
 
+    def test_parts_have_no_rss(self):
+        report = self.report('--where', 'route=/q')
+        self.assertIn('In use 119.5 ± 15.2 MB at the end, 119.5 MB at the '
+                      'peak (at 41.2 s)\n', report)
+        self.assertNotIn('counted', report)
+        self.assertNotIn('malloc', report)
+        self.assertIn('--rss is of the whole process', self.report(
+            '--rss', '--focus', 'quote', status=2))
+
+    def test_types(self):
+        b = Builder(mode='alloc', duration_ns=10 ** 9)
+        thread = b.thread('main')
+        add_rows(b, [('a.f:1', thread, {'block type': name}, *[small(size)] * 3)
+                     for name, size in (('str', 90), ('dict', 80),
+                                        ('set', 10))])
+        self.save(b)
+        self.assertIn('  a.f:1  str, dict\n', self.report('--width', '120'))
+        self.assertNotIn('dict', self.report('--width', '100'))
+
     def test_rss_adds_up(self):
         document = json.loads(self.report('--rss', '--format', 'json'))
         *parts, whole = [row['bytes'] for row
@@ -208,7 +227,7 @@ class MemoryReport(unittest.TestCase):
                  'Of what shop.quote:107 allocated nothing was\n  freed, while '
                  '8 full collections ran. At this pace RSS reaches the limit '
                  'of 512 MB in about 97\n  minutes\n'),
-                ((), '120.0MB  15.2  +89.0     100 %    120.0MB  '
+                ((), '120.0MB  15.2  +89.0     100 %  '
                  'shop.quote:107  json.dumps'),
                 (('--value', 'grew'), '89.0MB  13.1  31.0MB     120.0MB   '
                  '  100 %  shop.quote:107'),
@@ -348,7 +367,7 @@ class MemoryReport(unittest.TestCase):
                 ('--at 600', '100.0MB  exact     100 %    100.0MB  a.f:1'),
                 ('--at 21:05:00', 'In use 200.0 MB at 21:05:00'),
                 ('--at peak', 'In use 200.0 MB at the peak (21:01:00)'),
-                ('--at end', '100.0MB  exact  +100.0     100 %    100.0MB  '
+                ('--at end', '100.0MB  exact  +100.0     100 %  '
                  'a.f:2'),
                 ('--time 600..1200 --value grew', 'It grew by 100.0 MB from'),
                 ('--time 1200..3000 --value grew', '-100.0MB  exact'),
