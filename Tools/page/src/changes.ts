@@ -3,9 +3,10 @@
 import type {App, View} from './app';
 import {bar, parts} from './bars';
 import {h, head, link, stacked} from './dom';
-import type {Change, Changes} from './document';
+import type {Change, Changes, Memory} from './document';
 import {finder, UNFILTERED, type Sum} from './model';
-import {amount, baseName, plural, said, signed, STATES} from './words';
+import {PARTS} from './memory';
+import {amount, baseName, BYTES, plural, said, signed, STATES} from './words';
 
 const LEAST = 1;
 const ROWS = 200;
@@ -31,6 +32,9 @@ function drawChanges(app: App, found: Changes, place: HTMLElement): void {
 }
 
 function lead(found: Changes, clear: readonly Change[]): HTMLElement {
+  if (found.lead) {
+    return h('p', {class: 'lead'}, `${found.lead}.`);
+  }
   const {total, value} = found;
   const part = total.before ? Math.abs(100 * total.change / total.before) : 0;
   const isLess = total.change < 0;
@@ -65,6 +69,10 @@ function sums(app: App): HTMLElement[] {
   if (!before || !after) {
     return [];
   }
+  if (before.model.doc.memory && after.model.doc.memory &&
+      app.changes!.value.unit === 'bytes') {
+    return partsOfBoth(before.model.doc.memory, after.model.doc.memory);
+  }
   const all = {...UNFILTERED, idle: false, measure: ''} as const;
   // Of one run, as in the table.
   const found = app.changes!;
@@ -86,6 +94,33 @@ function sums(app: App): HTMLElement[] {
         return is.states[number] || was.states[number] ? [h('span', {
           'data-tip': tip}, h('i', {class: `sw s-${css}`}), `${name} `,
         h('b', {}, signed(amount(value, more, scale), more)))] : [];
+      })))];
+}
+
+/** Of what the RSS consisted in both. */
+function partsOfBoth(...both: [Memory, Memory]): HTMLElement[] {
+  const wholes = both.map(({parts}) => parts[parts.length - 1]?.bytes ?? 0);
+  if (wholes.includes(0)) {
+    return [];
+  }
+  const line = (name: string, {parts}: Memory, whole: number) => [
+    h('span', {class: 'm2'}, name), h('span', {class: 'bar', role: 'img',
+      'aria-label': parts.map((part) => `${part.name} ${
+        amount(BYTES, part.bytes)}`).join(', '),
+      'style.width': `${100 * whole / Math.max(...wholes)}%`},
+    ...parts.slice(0, -1).filter(({bytes}) => bytes > 0).map((part) => h('i', {
+      class: `s-${PARTS[part.name]![0]}`, 'style.flex': part.bytes / whole}))),
+    h('span', {}, amount(BYTES, whole))];
+  const [was, is] = both;
+  return [h('div', {class: 'ba'}, ...line('before', was, wholes[0]!),
+    ...line('after', is, wholes[1]!), h('div', {class: 'key2'},
+      ...is.parts.slice(0, -1).flatMap(({name, bytes}) => {
+        const more = bytes - (was.parts.find(
+          (part) => part.name === name)?.bytes ?? 0);
+        return bytes || more ? [h('span', {}, h('i', {
+          class: `sw s-${PARTS[name]![0]}`}), `${name} `, h('b', {},
+          more ? signed(amount(BYTES, more, wholes[1]!), more)
+            : 'the same'))] : [];
       })))];
 }
 
@@ -114,7 +149,7 @@ function table(app: App, found: Changes, clear: readonly Change[],
       h('td', {class: 'r w2'}, beforeAfter(found, sum('before'),
         sum('after'))),
       h('td', {class: 'r'}, change(found, sum('change'))), h('td'),
-      h('td', {class: 'bars dv'}),
+      h('td', {class: 'bars dv'}), found.lead ? h('td') : null,
       h('td', {class: 'in wide'}, 'changed less than the give or take')));
   }
   const {total} = found;
@@ -123,10 +158,12 @@ function table(app: App, found: Changes, clear: readonly Change[],
     h('td', {class: `r share ${total.change < 0 ? 'less' : 'more'}`},
       change(found, total.change)),
     h('td', {class: 'r'}, margin(found, total)),
-    h('td', {class: 'bars dv'}), h('td', {class: 'in wide'})));
+    h('td', {class: 'bars dv'}), found.lead ? h('td') : null,
+    h('td', {class: 'in wide'})));
   return stacked(h('table', {class: 'rows stack fix changes',
     'aria-label': 'Lines by change'},
-  h('colgroup', {}, ...['', '160px', '92px', '92px', '22%', '20%'].map(
+  h('colgroup', {}, ...['', '160px', '92px', '92px', '22%',
+    ...found.lead ? ['84px'] : [], '20%'].map(
     (width) => h('col', width ? {'style.width': width} : {}))),
   h('thead', {}, h('tr', {},
     head('Line of my code', 'The innermost line of yours. New and gone lines ' +
@@ -139,8 +176,11 @@ function table(app: App, found: Changes, clear: readonly Change[],
     h('th', {scope: 'col', class: 'dv bars', 'data-tip': 'The bar is the ' +
       'change; the thin line across its end is the give or take.',
     tabindex: 0}, h('div', {class: 'lm'},
-      h('span', {class: 'less'}, '← less time'),
-      h('span', {class: 'more'}, 'more →'))),
+      h('span', {class: 'less'}, found.value.unit === 'bytes' ? '← less'
+        : '← less time'), h('span', {class: 'more'},
+        found.value.unit === 'bytes' ? 'more in use →' : 'more →'))),
+    ...found.lead ? [head('Survived', 'Of what was allocated between the ' +
+      'two, the share that is in use in the second.', 'r')] : [],
     head('In', 'The library that the line called … and the function in ' +
       'which most of the time went.'))), body));
 }
@@ -179,6 +219,7 @@ function rowOf(app: App, found: Changes, row: Change,
   h('td', {class: `r share ${css}`}, change(found, row.change)),
   h('td', {class: 'r m2'}, margin(found, row)),
   h('td', {class: 'bars dv'}, picture(found, row, scale, css)),
+  found.lead ? h('td', {class: 'r'}, row.survived) : null,
   h('td', {class: 'in wide'}, h('span', {class: 'l', title: row.called},
     row.called)));
 }

@@ -67,6 +67,8 @@ export interface Change {
   readonly margin: number | null;
   readonly is_clear: boolean;
   readonly called: string;
+  /** Of memory of one process, what of it is still in use; else ''. */
+  readonly survived: string;
   readonly tag: '' | 'new' | 'gone';
   readonly place: number;
 }
@@ -103,6 +105,8 @@ interface Side {
 }
 
 export interface Changes {
+  /** Of memory of one process: how it grew; else ''. */
+  readonly lead: string;
   readonly what: string;
   readonly value: Value;
   readonly method: 'sampling' | 'runs';

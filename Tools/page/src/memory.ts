@@ -471,7 +471,7 @@ function table(app: App, rows: readonly Row[]): HTMLElement[] {
     h('td', {class: `r share ${measure === 'grew' && figure > margin ? 'more'
       : ''}`}, figure ? signedIf(measure === 'grew', figure, scale) : '–'),
     h('td', {class: 'r m3'}, margin || figure ? plusMinus(margin, scale) : ''),
-    h('td', {class: 'bars'}, hasBar ? barOf(app, its, place, figure, scale)
+    h('td', {class: measure === 'grew' ? 'bars dv' : 'bars'}, hasBar ? barOf(app, its, place, figure, scale)
       : null),
     h('td', {class: 'key cut'}, ...what),
     ...more.map(([,, figureOf], number) => h('td', {
@@ -543,15 +543,33 @@ function signedIf(isSigned: boolean, figure: number, scale: number): string {
 function barOf(app: App, its: Figures, place: number | null, figure: number,
   scale: number): HTMLElement {
   const measure = measureOf(app);
+  if (measure === 'grew') {
+    return grewBar(its, place, figure, scale);
+  }
   const left = measure === 'allocated' && place !== null
     ? Math.max(0, its.of('survived', place)) : 0;
   return h('span', {class: 'bar m', role: 'img', 'aria-label':
     amount(BYTES, figure, scale), 'style.width':
     `${figure ? Math.max(1, 100 * Math.abs(figure) / scale) : 0}%`},
   left > 0 ? h('i', {class: 's-py', 'style.flex': left}) : null,
-  h('i', {class: measure === 'grew' && figure < 0 ? 'd less'
-    : measure === 'grew' ? 'd more' : `s-${WORDS[measure].css}`,
-  'style.flex': Math.abs(figure) - left}));
+  h('i', {class: `s-${WORDS[measure].css}`, 'style.flex': figure - left}));
+}
+
+/** Less to the left, more to the right, with how far it may be off. */
+function grewBar(its: Figures, place: number | null, figure: number,
+  scale: number): HTMLElement {
+  const zero = 30, width = 1.75 * scale;
+  const at = (value: number) => Math.max(0, Math.min(100,
+    zero + 100 * value / width));
+  const margin = place === null ? 0 : its.margin(place);
+  return h('div', {class: 'diff', role: 'img', 'aria-label':
+    `${signedIf(true, figure, scale)}, ${plusMinus(margin, scale)}`},
+  h('span', {class: 'z', 'style.left': `${zero}%`}),
+  h('span', {class: `d ${figure < 0 ? 'less' : 'more'}`, 'style.left':
+    `${Math.min(zero, at(figure))}%`, 'style.width':
+    `${Math.abs(at(figure) - zero)}%`}),
+  margin ? h('span', {class: 'e', 'style.left': `${at(figure - margin)}%`,
+    'style.width': `${at(figure + margin) - at(figure - margin)}%`}) : null);
 }
 
 /** What a label has of a line, the largest first; of all lines: ALL. */

@@ -7,9 +7,10 @@ import subprocess
 import sys
 import unittest
 
+from profile_sampling import ProfileDiff
 from profile_sampling._data import by_memory, moments, resident
 from profile_sampling._data.by_site import sites_of
-from profile_sampling._formats import memory
+from profile_sampling._formats import memory, page_of_changes
 
 from ..memory.test_report import growing, service
 from ..support.allocating import add_rows
@@ -237,6 +238,21 @@ class MemoryViewTest(BrowserTest):
         self.assertRegex(self.text('.crumbs'), 'In use 26[89] MB')
         self.click('.six button', 'Time')
         self.assertIn('all 500 ms', self.text('.crumbs'))
+
+    def test_changes_of_one_process(self):
+        before, after = growing(pid=1, seconds=1800), growing(pid=1)
+        difference = ProfileDiff([before], [after], value='inuse_space')
+        with open(self.path, 'wb') as file:
+            file.write(page_of_changes.encode(
+                [before._tables], [after._tables], difference._difference))
+        self.look()
+        self.assertIn('It grew by 60.0 ± 10.7 MB, 120.0 MB an hour: 100.0 % '
+                      'at shop.quote:107', self.text('.lead'))
+        self.assertEqual(self.rows('Lines by change')[0], [
+            'shop.py:107quote', '60.0 MB → 120.0 MB', '+60.0 MB', '± 10.7 MB',
+            '', '100 %', 'json.dumps'])
+        self.assertIn('Python, in use\n+60.0 MB', self.text('.key2'))
+        self.assertIn('Growth alone is no leak', self.text('.note'))
 
     def test_one_moment(self):
         b = Builder(mode='alloc', duration_ns=10 ** 9)
