@@ -136,8 +136,20 @@ class MemoryReport(unittest.TestCase):
 
             ±: 95 %. survived: of all that was allocated there. exact: each of these blocks is so large that it
               was sampled for certain.
-            Also: --value in_use | allocated | peak, --by type | thread | route, --rss, --tree, --html
+            Also: --value in_use | allocated | peak, --by type | thread | route, --rss, --collections, --html
             '''))
+
+    def test_file_says_the_same(self):
+        # What a profile is about comes last in a file.
+        for mode in 'alloc', 'wall':
+            b = service(mode)
+            if mode == 'wall':
+                b.sample('shop.main:3 shop.quote:107', wall_ns=500_000_000)
+            profile = b.profile()
+            self.save(profile)
+            loaded = Profile.load('p.pb.gz')
+            self.assertEqual(loaded, profile)
+            self.assertEqual(hash(loaded), hash(profile))
 
     def test_widths(self):
         for width, heading in (
