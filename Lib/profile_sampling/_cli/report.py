@@ -37,7 +37,7 @@ _OF_REPORTS = {
     'callees': '--callees', 'by': '--by', 'gil': '--gil', 'tasks': '--tasks',
     'waits': '--waits', 'imports': '--imports', 'cost': '--cost',
     'opcodes': '--opcodes', 'listing': '--listing', 'stats': '--stats',
-    'memory': '--memory', 'rss': '--rss'}
+    'memory': '--memory', 'rss': '--rss', 'collections': '--collections'}
 # Tables that the report of memory does not have.
 _OTHER_TABLES = ('functions', 'sort', 'tree', 'callers', 'callees', 'gil',
                  'tasks', 'waits', 'imports', 'cost', 'opcodes', 'listing',
@@ -155,6 +155,10 @@ def _add_tables(group):
     group.add_argument('--rss', action='store_true',
                        help='of what the memory of the process consisted at '
                             'the end')
+    group.add_argument('--collections', action='store_true',
+                       help='what the garbage collector did, where '
+                            'allocations were sampled: pauses, and what it '
+                            'freed, by generation and line')
     group.add_argument('--stats', action='store_true',
                        help='all counters of the session')
 
@@ -322,7 +326,7 @@ def _part(tables, options):
         if end_ns is None:
             end_ns = int(_MAX_SECONDS * 1e9)
         tables = _between(tables, begin_ns, end_ns)
-    options.memory |= options.rss
+    options.memory |= options.rss or options.collections
     if options.memory and not allocations.has_memory(tables):
         raise Failure(_no_memory(tables), 2)
     if options.value is None and options.memory:
@@ -427,6 +431,7 @@ def _is_of_memory(tables, options):
 def _memory_report(tables, path, format, options):
     sites = sites_of(tables, options.mine, options.all)
     what = {'top': options.top, 'by': options.by, 'rss': options.rss,
+            'collections': options.collections,
             'derived': options.value if options.value in growth.DERIVED
             else None}
     if format == 'text':

@@ -12,6 +12,7 @@ from profile_sampling._data.allocations import (
 from profile_sampling._data.growth import CHURN, DERIVED, GREW, SURVIVED
 from profile_sampling._data.by_site import called_name
 from profile_sampling._data.values import NO_FRAMES, printable
+from profile_sampling._formats import tables_of_collections
 from profile_sampling._formats.sites import place_cells, place_columns
 from profile_sampling._formats.table import WIDTH, Column, Table, lines
 from profile_sampling._formats.words import clock, counted, share, wrapped
@@ -22,6 +23,7 @@ NAMES = {'in_use': IN_USE, 'allocated': ALLOCATED, 'peak': PEAK}
 _OF = {GREW: IN_USE, SURVIVED: ALLOCATED, CHURN: ALLOCATED}
 _HEADINGS = {IN_USE: 'in use', ALLOCATED: 'allocated', PEAK: 'at the peak',
              GREW: 'grew', SURVIVED: 'survived', CHURN: 'a second'}
+_FINDINGS = 3
 # Widths from which on a column is there; the others always are.
 _WITH_SURVIVED, WITH_IN, _WITH_ALLOCATED = 80, 100, 100
 TOP = 15
@@ -185,14 +187,22 @@ def is_about(tables):
 
 
 def tables_of(tables, sites, *, top=None, width=WIDTH, by=(), rss=False,
-              derived=None):
+              collections=False, derived=None):
     """Return a list of Table: by the lines of *sites*, or by keys; or what RSS
-    consists of.
+    consists of, and what the collector did.
 
     Raise ValueError for what the profile does not have.
     """
     found, grown = _computed(tables, sites, top, by, derived)
-    return _shown(tables, found, grown, width, by, rss)
+    return (_others(tables, sites, top, rss, collections)
+            or _shown(tables, found, grown, width, by))
+
+
+def _others(tables, sites, top, rss, collections):
+    """Return the Tables that are not by amounts, of those that are wanted."""
+    return ([rss_table(tables)] if rss else []) + (
+        tables_of_collections.tables_of(tables, sites, top or TOP)
+        if collections else [])
 
 
 def _computed(tables, sites, top, by, derived):
@@ -205,31 +215,29 @@ def _computed(tables, sites, top, by, derived):
     return found, _grown(tables, found[0].amount)
 
 
-def _shown(tables, found, grown, width, by, rss):
-    if rss:
-        return [rss_table(tables)]
+def _shown(tables, found, grown, width, by):
     return [table(its, width, key, seconds=tables.duration_ns / 1e9,
                   has_grown=grown is not None)
             for its, key in zip(found, by or [None])]
 
 
 def render(tables, sites, *, top=None, width=WIDTH, color=False, name=None,
-           by=(), rss=False, derived=None):
+           by=(), rss=False, collections=False, derived=None):
     """Return the report as text; *derived* is what of growth.DERIVED it is
     about, if it is."""
     def wrap(parts, separator=', '):
         return wrapped(list(parts), width, separator)
     found, grown = _computed(tables, sites, top, by, derived)
-    shown = _shown(tables, found, grown, width, by, rss)
-    result = _head(tables, found[0], grown, wrap, name)
-    for its in shown:
+    others = _others(tables, sites, top, rss, collections)
+    result = _head(tables, sites, found[0], grown, wrap, name)
+    for its in others or _shown(tables, found, grown, width, by):
         result += ['', *lines(its, width, color)]
-    result += ['', *_signs([] if rss else found, wrap,
-                            None if rss else grown)]
+    result += ['', *_signs([] if others else found, wrap,
+                            None if others else grown)]
     return '\n'.join(result) + '\n'
 
 
-def _head(tables, memory, grown, wrap, name):
+def _head(tables, sites, memory, grown, wrap, name):
     """Return the lines above the table."""
     period = period_bytes(tables)
     result = wrap([
@@ -249,7 +257,8 @@ def _head(tables, memory, grown, wrap, name):
     quality = _quality(tables, memory, period)
     if quality:
         result += wrap(quality.split(' '), ' ')
-    findings = list(_findings(tables, memory, grown))
+    findings = [*_findings(tables, memory, grown),
+                *tables_of_collections.findings(tables, sites)][:_FINDINGS]
     if findings:
         result.append('')
     for text in findings:
@@ -527,4 +536,4 @@ def _signs(found, wrap, has_grown):
 def _also(has_grown):
     more = ' | grew | survived | churn' if has_grown else ''
     return (f'Also: --value in_use | allocated | peak{more}, --by type | '
-            'thread | route, --rss, --tree, --html')
+            'thread | route, --rss, --collections, --html')
