@@ -176,9 +176,10 @@ extern void _PySampling_InterpreterEnd(PyInterpreterState *interp);
 extern void _PySampling_GCStart(PyThreadState *tstate, int generation);
 #define _PySampling_GCStart(TSTATE, GENERATION) \
     _PySampling_IF_ACTIVE(_PySampling_GCStart(TSTATE, GENERATION))
-extern void _PySampling_GCEnd(PyThreadState *tstate);
-#define _PySampling_GCEnd(TSTATE) \
-    _PySampling_IF_ACTIVE(_PySampling_GCEnd(TSTATE))
+extern void _PySampling_GCEnd(PyThreadState *tstate, Py_ssize_t freed,
+                              Py_ssize_t uncollectable);
+#define _PySampling_GCEnd(TSTATE, FREED, UNCOLLECTABLE) \
+    _PySampling_IF_ACTIVE(_PySampling_GCEnd(TSTATE, FREED, UNCOLLECTABLE))
 
 // A code object is being deallocated: captures borrow code pointers.
 extern void _PySampling_CodeEnd(PyCodeObject *code);
@@ -290,7 +291,7 @@ extern PyObject *_PySampling_ForTask(PyObject *module, PyObject *function);
 #define _PySampling_InterpreterEnd(INTERP) ((void)(INTERP))
 #define _PySampling_GCStart(TSTATE, GENERATION) \
     ((void)(TSTATE), (void)(GENERATION))
-#define _PySampling_GCEnd(TSTATE) ((void)(TSTATE))
+#define _PySampling_GCEnd(TSTATE, FREED, UNCOLLECTABLE) ((void)(TSTATE))
 #define _PySampling_CodeEnd(CODE) ((void)(CODE))
 #define _PySampling_TypeEnd(TYPE) ((void)(TYPE))
 #define _PySampling_CountCall(TSTATE, ...) 0

@@ -248,20 +248,65 @@ moment_of(const struct _sampling_alloc_table *table, uint32_t interval)
     return table->base_time_ns + (int64_t)(interval * table->interval_ns);
 }
 
-/* node, thread, labels; when they were allocated, and freed, since the epoch, or
-   0; the decade of their lifetime; objects, bytes and variance that were
-   allocated, or freed, in use and in use at the peak. */
+#define WORDS_OF_BLOCKS 15
+#define WORDS_OF_COLLECTIONS 8
+
+/* Space for the rows of collections, or all others. */
 static PyObject *
-allocation_columns(const struct _sampling_alloc_table *table)
+new_columns(const struct _sampling_alloc_table *table, int of_collections)
 {
-    PyObject *bytes = PyBytes_FromStringAndSize(
-        NULL, (Py_ssize_t)table->num_allocs * 15 * sizeof(int64_t));
+    Py_ssize_t num = 0;
+    for (uint32_t i = 0; i < table->num_allocs; i++) {
+        num += of_collections
+            == (table->allocs[i].key.ended == _PySampling_COLLECTIONS);
+    }
+    return PyBytes_FromStringAndSize(
+        NULL, num * (Py_ssize_t)sizeof(int64_t)
+                  * (of_collections ? WORDS_OF_COLLECTIONS : WORDS_OF_BLOCKS));
+}
+
+/* node, thread, labels; when they were; how many, the sum of their pauses, and
+   the objects that they freed, and could not. */
+static PyObject *
+collection_columns(const struct _sampling_alloc_table *table)
+{
+    PyObject *bytes = new_columns(table, 1);
     if (bytes == NULL) {
         return NULL;
     }
     int64_t *out = (int64_t *)PyBytes_AS_STRING(bytes);
     for (uint32_t i = 0; i < table->num_allocs; i++) {
         const struct _sampling_alloc_row *row = &table->allocs[i];
+        if (row->key.ended == _PySampling_COLLECTIONS) {
+            *out++ = row->key.node;
+            *out++ = row->key.thread;
+            *out++ = row->key.labels;
+            *out++ = moment_of(table, row->key.begun);
+            *out++ = (int64_t)row->collections.number;
+            *out++ = (int64_t)row->collections.pause_ns;
+            *out++ = (int64_t)row->collections.freed;
+            *out++ = (int64_t)row->collections.uncollectable;
+        }
+    }
+    return bytes;
+}
+
+/* node, thread, labels; when they were allocated, and freed, since the epoch, or
+   0; the decade of their lifetime; objects, bytes and variance that were
+   allocated, or freed, in use and in use at the peak. */
+static PyObject *
+allocation_columns(const struct _sampling_alloc_table *table)
+{
+    PyObject *bytes = new_columns(table, 0);
+    if (bytes == NULL) {
+        return NULL;
+    }
+    int64_t *out = (int64_t *)PyBytes_AS_STRING(bytes);
+    for (uint32_t i = 0; i < table->num_allocs; i++) {
+        const struct _sampling_alloc_row *row = &table->allocs[i];
+        if (row->key.ended == _PySampling_COLLECTIONS) {
+            continue;
+        }
         const struct _sampling_amount peak = _PySampling_PeakOf(table, row);
         const struct _sampling_amount *amounts[] = {
             &row->allocated, &row->in_use, &peak};
@@ -281,33 +326,13 @@ allocation_columns(const struct _sampling_alloc_table *table)
     return bytes;
 }
 
-/* What the process has in memory now. */
-static PyObject *
-resident(const struct _sampling_alloc_table *table)
-{
-    struct _sampling_resident r;
-    _PySampling_ReadResident(&r);
-    return Py_BuildValue(
-        "{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:i}",
-        "large", (unsigned long long)table->large.bytes,
-        "large_variance", (unsigned long long)table->large.variance,
-        "rss", (unsigned long long)r.rss_bytes,
-        "peak_rss", (unsigned long long)r.peak_rss_bytes,
-        "files", (unsigned long long)r.file_bytes,
-        "arenas", (unsigned long long)r.arenas_bytes,
-        "arenas_used", (unsigned long long)r.arenas_used_bytes,
-        "malloc_used", (unsigned long long)r.malloc_used_bytes,
-        "malloc_free", (unsigned long long)r.malloc_free_bytes,
-        "has_malloc", r.has_malloc);
-}
-
 struct readings {
     const struct _sampling_resident *first;
     int64_t base_time_ns;       // when the wall clock was 0
 };
 
-/* The moment, bytes that were allocated since, full collections, and in the
-   order of resident(). */
+/* The moment, bytes that were allocated since, full collections, and what the
+   process has in memory. */
 static PyObject *
 reading(const void *source, uint32_t row)
 {
@@ -325,26 +350,35 @@ reading(const void *source, uint32_t row)
         (unsigned long long)r->malloc_free_bytes);
 }
 
-/* Those of the profile's time. */
+/* Those of the profile's time, and the one of now. */
 static PyObject *
-readings(const struct _sampling_profile *profile)
+readings(const struct _sampling_profile *profile,
+         const struct _sampling_resident *now)
 {
     const struct _sampling_alloc *alloc = _PyRuntime.sampling.alloc;
+    int64_t base_time_ns =
+        profile->start_time_ns - (int64_t)profile->start_wall_ns;
     uint32_t before = 0;
     while (before < alloc->num_readings
            && alloc->readings[before].wall_ns < profile->start_wall_ns)
     {
         before++;
     }
-    const struct readings from = {
-        &alloc->readings[before],
-        profile->start_time_ns - (int64_t)profile->start_wall_ns};
-    return list_of(&from, alloc->num_readings - before, reading);
+    PyObject *list = list_of(
+        &(struct readings){&alloc->readings[before], base_time_ns},
+        alloc->num_readings - before, reading);
+    PyObject *last = reading(&(struct readings){now, base_time_ns}, 0);
+    if (list == NULL || last == NULL || PyList_Append(list, last) < 0) {
+        Py_CLEAR(list);
+    }
+    Py_XDECREF(last);
+    return list;
 }
 
 /* None: none were sampled.  Else the period, the moment of the peak, from the
-   start, the unit of variances, in bytes squared, the columns, what the process
-   has in memory, and what it had. */
+   start, the unit of variances, in bytes squared, the columns, what readings do
+   not have, what the process had in memory and has, the columns of collections,
+   and the longest pause of each generation. */
 static PyObject *
 allocations(const struct _sampling_profile *profile)
 {
@@ -352,12 +386,21 @@ allocations(const struct _sampling_profile *profile)
     if (table->period_bytes == 0) {
         Py_RETURN_NONE;
     }
+    const uint64_t *longest_ns = table->longest_pause_ns;
+    struct _sampling_resident now;
+    _PySampling_ReadResident(&now);
     return Py_BuildValue(
-        "(KLiNNN)", (unsigned long long)table->period_bytes,
+        "(KLiN{s:K,s:K,s:K,s:i}NN(KKK))", (unsigned long long)table->period_bytes,
         table->peak_wall_ns == 0 ? 0ll
             : (long long)(table->peak_wall_ns - profile->start_wall_ns),
         _PySampling_VARIANCE_UNIT, allocation_columns(table),
-        resident(table), readings(profile));
+        "large", (unsigned long long)table->large.bytes,
+        "large_variance", (unsigned long long)table->large.variance,
+        "peak_rss", (unsigned long long)now.peak_rss_bytes,
+        "has_malloc", now.has_malloc,
+        readings(profile, &now), collection_columns(table),
+        (unsigned long long)longest_ns[0], (unsigned long long)longest_ns[1],
+        (unsigned long long)longest_ns[2]);
 }
 
 /* (kind, unit) of each value. */

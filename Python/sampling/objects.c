@@ -10,6 +10,7 @@
 #include "pycore_runtime.h"           // _PyRuntime
 #include "pycore_tstate.h"            // _PyThreadStateImpl
 
+#include "alloc/alloc.h"
 #include "base/frame.h"
 #include "calls/calls.h"
 #include "native/native.h"
@@ -53,27 +54,42 @@ count_collection(int generation)
 }
 
 static void
-emit_gc_record(_PySampling_Thread *thread)
+emit_gc_record(_PySampling_Thread *thread, uint64_t pause_ns)
 {
     _PySampling_LockTables();
-    if (_PySampling_TABLES_OF(thread) != NULL && !thread->excluded
-        && !_PySampling_STANDS_STILL(_PySampling_PAUSES()))
-    {
+    if (_PySampling_TABLES_OF(thread) != NULL) {
         count_collection(thread->gc_generation);
         _PySampling_EmitEvent(PySampling_GC, thread->thread_index,
-                               (uint64_t)thread->gc_generation, 0,
-                               _PySampling_WallNow() - thread->gc_start_ns);
+                               (uint64_t)thread->gc_generation, 0, pause_ns);
     }
     _PySampling_UnlockTables();
 }
 
+static void
+end_collection(PyThreadState *tstate, _PySampling_Thread *thread,
+               Py_ssize_t freed, Py_ssize_t uncollectable)
+{
+    if (thread->excluded || _PySampling_STANDS_STILL(_PySampling_PAUSES())) {
+        return;
+    }
+    const _PySampling_Collections its = {
+        .number = 1,
+        .pause_ns = _PySampling_WallNow() - thread->gc_start_ns,
+        .freed = (uint64_t)freed,
+        .uncollectable = (uint64_t)uncollectable,
+    };
+    emit_gc_record(thread, its.pause_ns);
+    _PySampling_AllocCollection(tstate, thread, &its);
+}
+
 void
-(_PySampling_GCEnd)(PyThreadState *tstate)
+(_PySampling_GCEnd)(PyThreadState *tstate, Py_ssize_t freed,
+                    Py_ssize_t uncollectable)
 {
     _PySampling_Thread *thread = _PySampling_RECORD_OF(tstate);
     if (thread != NULL && thread->gc_generation >= 0) {
         _PySampling_ENTER_HOOK(thread);
-        emit_gc_record(thread);
+        end_collection(tstate, thread, freed, uncollectable);
         thread->gc_generation = -1;
         _PySampling_LEAVE_HOOK(thread);
     }

@@ -6,6 +6,7 @@ SAMPLING_OBJS= \
 	Python/sampling/hooks.o \
 	Python/sampling/objects.o \
 	Python/sampling/tasks.o \
+	Python/sampling/alloc/collections.o \
 	Python/sampling/alloc/drain.o \
 	Python/sampling/alloc/functions.o \
 	Python/sampling/alloc/resident.o \
@@ -71,6 +72,7 @@ SAMPLING_OBJS= \
 	Python/sampling/tables/extract.o \
 	Python/sampling/tables/frames.o \
 	Python/sampling/tables/labels.o \
+	Python/sampling/tables/move.o \
 	Python/sampling/tables/profile.o \
 	Python/sampling/tables/store.o \
 	Python/sampling/tables/tables.o \
@@ -105,6 +107,7 @@ SAMPLING_HEADERS= \
 	$(srcdir)/Python/sampling/sinks/sinks.h \
 	$(srcdir)/Python/sampling/tables/allocations.h \
 	$(srcdir)/Python/sampling/tables/labels.h \
+	$(srcdir)/Python/sampling/tables/move.h \
 	$(srcdir)/Python/sampling/tables/profile.h \
 	$(srcdir)/Python/sampling/tables/store.h \
 	$(srcdir)/Python/sampling/tables/tables.h \

@@ -40,7 +40,7 @@ _OF_REPORTS = {
     'waits': '--waits', 'imports': '--imports', 'cost': '--cost',
     'opcodes': '--opcodes', 'listing': '--listing', 'stats': '--stats',
     'memory': '--memory', 'rss': '--rss', 'at': '--at', 'time': '--time',
-    'min_age_ns': '--min-age'}
+    'min_age_ns': '--min-age', 'collections': '--collections'}
 # Tables that the report of memory does not have.
 _OTHER_TABLES = ('functions', 'sort', 'tree', 'callers', 'callees', 'gil',
                  'tasks', 'waits', 'imports', 'cost', 'opcodes', 'listing',
@@ -183,6 +183,10 @@ def _add_tables(group):
                        dest='min_age_ns',
                        help='memory of blocks that were allocated that long '
                             'before the end, or before that moment')
+    group.add_argument('--collections', action='store_true',
+                       help='what the garbage collector did, where '
+                            'allocations were sampled: pauses, and what it '
+                            'freed, by generation and line')
     group.add_argument('--stats', action='store_true',
                        help='all counters of the session')
 
@@ -352,7 +356,7 @@ def _part(tables, options):
         tables = _between(tables, begin_ns, end_ns)
     asked = [_OF_REPORTS[name] for name in ('at', 'time', 'min_age_ns')
              if getattr(options, name) is not None]
-    options.memory |= options.rss or bool(asked)
+    options.memory |= options.rss or options.collections or bool(asked)
     if options.memory and not allocations.has_memory(tables):
         raise Failure(_no_memory(tables, options.files), 2)
     if options.value is None and options.memory:
@@ -517,6 +521,7 @@ def _is_of_memory(tables, options):
 def _memory_report(tables, path, format, options):
     sites = sites_of(tables, options.mine, options.all)
     what = {'top': options.top, 'by': options.by, 'rss': options.rss,
+            'collections': options.collections,
             'derived': options.value if options.value in growth.DERIVED
             else None, 'window': options.window}
     if format == 'text':

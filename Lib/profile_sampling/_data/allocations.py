@@ -1,7 +1,8 @@
 """Sampled allocations: values of samples, and how far these may be off.
 
-This file owns which values there are of memory, and their intervals.  It must
-not know what they are added up by.
+This file owns which values there are of memory, and of the collections of the
+garbage collector, and their intervals.  It must not know what they are added
+up by.
 
 A sampled block is in the values of the stack that allocated it.  Beside the
 bytes of each amount there is their variance: so margins follow from sums, of
@@ -12,7 +13,8 @@ from itertools import compress
 
 from profile_sampling import _cgroup
 from profile_sampling._data.schema import Key
-from profile_sampling._data.values import NOBODY, RUNNING, Value, value_type
+from profile_sampling._data.values import (
+    NOBODY, RUNNING, STATES, Value, value_type)
 
 # Of these blocks are sampled, unless something else is asked for.
 DEFAULT_BYTES = 512 * 1024
@@ -30,6 +32,13 @@ AMOUNTS = ALLOCATED, IN_USE, PEAK, FREED
 # long they lived, in decades: under 100 us, 1 ms, ... 100 s, and longer.
 BEGUN, ENDED, LIFETIME = 'allocated_ns', 'freed_ns', 'lifetime'
 MOMENTS = Key(BEGUN), Key(ENDED), Key(LIFETIME)
+# Of collections: how many, their pauses, and the objects that they freed, and
+# could not free.  None is left out, so these are counts.
+COLLECTIONS = tuple([value_type(f'gc_{what}', unit) for what, unit in (
+    ('collections', 'count'), ('pause', 'nanoseconds'), ('freed', 'count'),
+    ('uncollectable', 'count'))])
+# In meta: the longest pause of each generation.
+_LONGEST = 'memory_gc_longest_ns'
 # Bytes, squared: the unit of variances.
 _VARIANCE_UNIT = 256
 _VARIANCE = f'bytes^2/{_VARIANCE_UNIT}'
@@ -44,7 +53,7 @@ VALUES = tuple([its for amount in AMOUNTS for its in _TYPES[amount]])
 VARIANCES = frozenset([types[2] for types in _TYPES.values()])
 # Of the normal distribution, for 95 %.
 _Z = 1.96
-_KEY_COLUMNS, _OF_CORE = 6, 3 * 3
+_OF_BLOCKS, _OF_COLLECTIONS = 6 + 3 * 3, 4 + 4
 
 
 class Reading(Value):
@@ -57,6 +66,10 @@ class Reading(Value):
 
     __slots__ = ('time_ns', 'allocated', 'full_collections', 'rss', 'files',
                  'arenas', 'arenas_used', 'malloc_used', 'malloc_free')
+
+
+# Of a reading, what the process consists of.
+_PARTS = Reading.__slots__[3:]
 
 
 def space(amount):
@@ -139,6 +152,20 @@ def part_of_process(tables):
         if not name.startswith(_RESIDENT)})
 
 
+def longest_pauses_ns(tables):
+    """Return the longest pause of each generation, or (): it is not known, as
+    of several processes, or of a part of a profile."""
+    text = tables.meta.get(_LONGEST, '')
+    return (() if len(tables.processes) > 1 or tables.whole_cpu_ns is not None
+            else _numbers(text))
+
+
+def _numbers(text):
+    parts = text.split(',')
+    return tuple([int(part) for part in parts
+                  if part.isascii() and part.isdigit()])
+
+
 def limit_bytes(tables):
     """Return how much the container may have, or None."""
     text = tables.meta.get(LIMIT, '')
@@ -147,12 +174,17 @@ def limit_bytes(tables):
 
 def united_meta(parts):
     """Return what several profiles of one process say of its memory, in the
-    order of their time: what it had last, and all readings."""
+    order of their time: what it had last, all readings, and the longest
+    pauses of all."""
+    longest = [_numbers(meta[_LONGEST]) for _, meta in parts
+               if _LONGEST in meta]
     return {name: text for _, meta in sorted(parts, key=lambda its: its[0])
             for name, text in meta.items() if name.startswith(_RESIDENT)} | {
         _READINGS: ';'.join(sorted(dict.fromkeys(
             [item for _, meta in parts
-             for item in meta.get(_READINGS, '').split(';') if item])))}
+             for item in meta.get(_READINGS, '').split(';') if item])))} | (
+        {_LONGEST: ','.join([str(max(its)) for its in zip(*longest)])}
+        if longest else {})
 
 
 def margin_bytes(variance):
@@ -170,31 +202,21 @@ def add(raw, moved):
     allocations; *moved* are the numbers of rows of labels now."""
     from array import array
 
-    period, peak_ns, unit, data, resident, were = raw['allocations']
+    period, peak_ns, unit, _, resident, were, _, longest = raw['allocations']
     if unit != _VARIANCE_UNIT:
         raise ValueError(f'unknown unit of variances: {unit}')
-    view = memoryview(data).cast('q')
-    width = _KEY_COLUMNS + _OF_CORE
+    if were:
+        # The last one is of the end.
+        resident = dict(zip(_PARTS, were[-1][-len(_PARTS):])) | resident
+    added_types = VALUES + (COLLECTIONS if any(longest) else ())
     names = [key.name for key in (*raw['keys'], *MOMENTS)]
     own = [array('q', column) for column in raw['columns']]
     n_own = len(own[0])
     place = len(raw['keys'])
     own[place:place] = [array('q', bytes(8 * n_own)) for _ in MOMENTS]
     numbers = {key: number for number, key in enumerate(zip(*own[:len(names)]))}
-    memory = [array('q', bytes(8 * n_own)) for _ in VALUES]
-    for at in range(0, len(view), width):
-        node, thread, labels, begun, ended, lifetime, *values = view[
-            at:at + width]
-        if not any(values):
-            continue
-        values += [0] * 3
-        if ended:
-            # What the core has of these was freed.
-            values = values[3:] + values[:3]
-        its = {BEGUN: begun, ENDED: ended, LIFETIME: lifetime,
-               'stack': node, 'thread': thread, 'labels': moved[labels],
-               'state': RUNNING}
-        its['holder_thread'], its['holder'] = NOBODY
+    memory = [array('q', bytes(8 * n_own)) for _ in added_types]
+    for its, values in _rows(raw['allocations'], moved):
         key = tuple([its[name] for name in names])
         number = numbers.setdefault(key, len(numbers))
         if number == len(own[0]):
@@ -214,15 +236,49 @@ def add(raw, moved):
                        for columns in (own[:len(names)], memory)]
         raw = raw | {'timeline': None}
     return raw | {
-        'mode': own_kind(raw['mode']), 'value_types': [*types, *VALUES],
+        'mode': own_kind(raw['mode']), 'value_types': [*types, *added_types],
         'keys': (*raw['keys'], *MOMENTS),
         'columns': own + memory,
         'meta': raw.get('meta', {}) | {
             PERIOD: str(period), PEAK_NS: str(peak_ns),
             **_limit(), _READINGS: ';'.join([
                 ','.join(map(str, its)) for its in were]),
+            **({_LONGEST: ','.join(map(str, longest))} if any(longest)
+               else {}),
             **{f'{_RESIDENT}{name}': str(number)
                for name, number in resident.items()}}}
+
+
+def _rows(allocations, moved):
+    """Iterate over ({name of a key: number}, values) of blocks and
+    collections."""
+    *_, blocks, _, _, collections, _ = allocations
+    for node, thread, labels, begun, ended, lifetime, *values in _chunks(
+            blocks, _OF_BLOCKS):
+        if any(values):
+            values += [0] * 3
+            if ended:
+                # What the core has of these was freed.
+                values = values[3:] + values[:3]
+            yield _key(node, thread, moved[labels], RUNNING, begun, ended,
+                       lifetime), values
+    for node, thread, labels, begun, *values in _chunks(collections,
+                                                        _OF_COLLECTIONS):
+        yield (_key(node, thread, moved[labels], STATES.index('gc'), begun),
+               [0] * len(VALUES) + values)
+
+
+def _chunks(data, width):
+    view = memoryview(data).cast('q')
+    for at in range(0, len(view), width):
+        yield view[at:at + width]
+
+
+def _key(node, thread, labels, state, begun, ended=0, lifetime=0):
+    holder_thread, holder = NOBODY
+    return {BEGUN: begun, ENDED: ended, LIFETIME: lifetime, 'stack': node,
+            'thread': thread, 'labels': labels, 'state': state,
+            'holder_thread': holder_thread, 'holder': holder}
 
 
 def _limit():

@@ -13,19 +13,26 @@ def same(one, other):
     """Return whether two Tables say the same."""
     if one is other:
         return True
-    if one.facts() != other.facts() or one.totals != other.totals:
+    if _facts(one) != _facts(other):
         return False
-    if all([getattr(one, table) == getattr(other, table)
-            for table in _TABLES]):
+    if (one.value_types == other.value_types
+            and all([getattr(one, table) == getattr(other, table)
+                     for table in _TABLES])):
         return True
     numbers = _Numbers()
     return numbers.samples(one) == numbers.samples(other)
 
 
+def _facts(tables):
+    """Return what is said of the whole; files have values in another order."""
+    return tables.facts() | {
+        'value_types': dict(zip(tables.value_types, tables.totals))}
+
+
 def digest(tables):
     """Return a hash that is equal for tables that say the same."""
     return hash((tables.mode, tables.rate_hz, tables.start_time_ns,
-                 tables.covered, tables.pid, tables.totals))
+                 tables.covered, tables.pid, sum(tables.totals)))
 
 
 class _Numbers:
@@ -48,7 +55,10 @@ class _Numbers:
         keys = tables.renumbered({
             NODES: nodes, LABELS: labels, THREADS: [*threads, NOT_KNOWN]})
         samples = {}
-        for key, values in zip(zip(*keys), tables.values()):
+        columns = [column for _, column in sorted(
+            zip(tables.value_types, tables.value_columns),
+            key=lambda item: item[0].name)]
+        for key, values in zip(zip(*keys), zip(*columns)):
             known = samples.get(key)
             samples[key] = values if known is None else added(known, values)
         return samples

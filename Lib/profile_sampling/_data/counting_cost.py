@@ -74,8 +74,10 @@ def without(tables):
     """Return the tables without the samples of COUNTING, and what these are
     of the values that the profile is about."""
     frames, (_, of_nodes) = tables.frame_functions(), tables.node_columns()
-    is_counting = [bool(node) and tables.functions[frames[of_nodes[node]]]
-                   == COUNTING for node in tables.column('stack')]
+    counting = {number for number, function in enumerate(tables.functions)
+                if function == COUNTING}
+    is_counting = [bool(node) and frames[of_nodes[node]] in counting
+                   for node in tables.column('stack')]
     if not any(is_counting):
         return tables, 0
     return (tables.with_samples([row for row, its in enumerate(is_counting)

@@ -13,6 +13,7 @@ from profile_sampling._data.allocations import (
 from profile_sampling._data.growth import CHURN, DERIVED, GREW, SURVIVED
 from profile_sampling._data.by_site import called_name
 from profile_sampling._data.values import NO_FRAMES, Value, printable
+from profile_sampling._formats import tables_of_collections
 from profile_sampling._formats.sites import place_cells, place_columns
 from profile_sampling._formats.table import WIDTH, Column, Table, lines
 from profile_sampling._formats.words import (
@@ -26,6 +27,8 @@ _OF = {GREW: IN_USE, SURVIVED: ALLOCATED, CHURN: ALLOCATED}
 _DECADES = '0.1 ms', '1 ms', '10 ms', '0.1 s', '1 s', '10 s', '100 s'
 _HEADINGS = {IN_USE: 'in use', ALLOCATED: 'allocated', PEAK: 'at the peak',
              GREW: 'grew', SURVIVED: 'survived', CHURN: 'a second'}
+# Sentences of a report.
+_FINDINGS = 3
 # Widths from which on a column is there; the others always are.
 _WITH_SURVIVED, WITH_IN, _WITH_TYPES = 80, 100, 120
 TOP = 15
@@ -249,14 +252,23 @@ def is_about(tables):
 
 
 def tables_of(tables, sites, *, top=None, width=WIDTH, by=(), rss=False,
-              derived=None, window=None):
+              collections=False, derived=None, window=None):
     """Return a list of Table: by the lines of *sites*, or by keys; or what RSS
-    consists of.  *tables* are those of a moments.Window.
+    consists of, and what the collector did.  *tables* are those of a
+    moments.Window.
 
     Raise ValueError for what the profile does not have.
     """
     found, grown = _computed(tables, sites, top, by, derived, window)
-    return _shown(tables, sites, found, grown, width, by, rss, window)
+    return (_others(tables, sites, top, rss, collections)
+            or _shown(tables, sites, found, grown, width, by, window))
+
+
+def _others(tables, sites, top, rss, collections):
+    """Return the Tables that are not by amounts, of those that are wanted."""
+    return ([rss_table(tables)] if rss else []) + (
+        tables_of_collections.tables_of(tables, sites, top or TOP)
+        if collections else [])
 
 
 def _computed(tables, sites, top, by, derived, window=None):
@@ -272,9 +284,7 @@ def _computed(tables, sites, top, by, derived, window=None):
     return found, None if window else _grown(tables, found[0].amount)
 
 
-def _shown(tables, sites, found, grown, width, by, rss, window):
-    if rss:
-        return [rss_table(tables)]
+def _shown(tables, sites, found, grown, width, by, window):
     routes = by and window is None and found[0].amount in (IN_USE, ALLOCATED)
     return [routes and routes_table(tables, sites, key, width)
             or table(its, width, key, seconds=_length_ns(tables, window) / 1e9,
@@ -285,18 +295,19 @@ def _shown(tables, sites, found, grown, width, by, rss, window):
 
 
 def render(tables, sites, *, top=None, width=WIDTH, color=False, name=None,
-           by=(), rss=False, derived=None, window=None):
+           by=(), rss=False, collections=False, derived=None, window=None):
     """Return the report as text; *derived* is what of growth.DERIVED it is
     about, if it is.  *tables* are those of a moments.Window."""
     def wrap(parts, separator=', '):
         return wrapped(list(parts), width, separator)
     found, grown = _computed(tables, sites, top, by, derived, window)
-    shown = _shown(tables, sites, found, grown, width, by, rss, window)
+    others = _others(tables, sites, top, rss, collections)
     result = _head(tables, sites, found[0], grown, wrap, name, window, rss)
-    for its in shown:
+    for its in others or _shown(tables, sites, found, grown, width, by,
+                                window):
         result += ['', *lines(its, width, color)]
-    result += ['', *_signs([] if rss else found, wrap,
-                            None if rss else grown)]
+    result += ['', *_signs([] if others else found, wrap,
+                            None if others else grown)]
     return '\n'.join(result) + '\n'
 
 
@@ -321,12 +332,13 @@ def _head(tables, sites, memory, grown, wrap, name, window, rss):
     quality = _quality(tables, memory, period)
     if quality:
         result += wrap(quality.split(' '), ' ')
-    found = [] if window else list(findings(tables, sites, memory, grown,
-                                            where))[:_MOST]
+    found = [] if window else [
+        its.text for its in findings(tables, sites, memory, grown, where)]
+    found += [] if window else tables_of_collections.findings(tables, sites)
     if found:
         result.append('')
-    for its in found:
-        result += wrap(f'* {its.text}'.replace('`', '').split(' '), ' ')
+    for text in found[:_FINDINGS]:
+        result += wrap(f'* {text}'.replace('`', '').split(' '), ' ')
     return result
 
 
@@ -475,8 +487,8 @@ _HIGH = 1.25
 _ROUTE = 'route'
 # Bytes for one request, and requests of which it is said.
 _MUCH_BY_ONE, _FEW_REQUESTS = 32 << 20, 3
-# Sentences of a report, and lines of a function that these name.
-_MOST, _LINES = 3, 4
+# Lines of a function that are named.
+_LINES = 4
 
 
 def _grown(tables, amount):
@@ -853,4 +865,4 @@ def _signs(found, wrap, has_grown):
 def _also(has_grown):
     more = ' | grew | survived | churn' if has_grown else ''
     return (f'Also: --value in_use | allocated | peak{more}, --by type | '
-            'thread | route, --rss, --tree, --html')
+            'thread | route, --rss, --collections, --html')

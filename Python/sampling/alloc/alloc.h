@@ -225,6 +225,14 @@ extern void _PySampling_AllocForget(void);
 // which it is a part.
 extern void _PySampling_AllocDrain(PyThreadState *tstate,
                                    _PySampling_Thread *thread);
+// Tables are to take the place of others: all that is in use goes on in them.
+// With tables_mutex.
+extern void _PySampling_AllocMove(struct _sampling_tables *to,
+                                  const struct _sampling_tables *from);
+// alloc/collections.c.  The thread's collection has ended, just now.  In a hook.
+extern void
+_PySampling_AllocCollection(PyThreadState *tstate, _PySampling_Thread *thread,
+                            const _PySampling_Collections *its);
 
 // alloc/resident.c.  With the GIL, whose interpreter's arenas are counted.
 extern void _PySampling_ReadResident(struct _sampling_resident *resident);

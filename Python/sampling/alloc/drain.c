@@ -114,6 +114,7 @@ end_block(struct _sampling_alloc *alloc, uint32_t b)
                                          block->begun_ns, block->ended_ns);
         }
     }
+    block->number = 0;
     block->next = alloc->free_block;
     alloc->free_block = b;
 }
@@ -172,4 +173,72 @@ _PySampling_AllocDrain(PyThreadState *tstate, _PySampling_Thread *thread)
     }
     PyMutex_Unlock(&alloc->mutex);
     _PySampling_CloseTables();
+}
+
+
+/* Other tables. */
+
+/* Those whose stack is known in the tables; others are named in the next. */
+static void
+want(const struct _sampling_alloc *alloc, struct _sampling_move *move)
+{
+    for (uint32_t b = 0; b < alloc->num_blocks; b++) {
+        if (alloc->blocks[b].number != 0) {
+            _PySampling_MoveWants(move, alloc->blocks[b].key.node);
+        }
+    }
+    for (uint32_t i = 0; i < alloc->num_captures; i++) {
+        if (alloc->captures[i].is_named) {
+            _PySampling_MoveWants(move, alloc->captures[i].key.node);
+        }
+    }
+}
+
+static void
+move_keys(struct _sampling_alloc *alloc, struct _sampling_move *move)
+{
+    for (uint32_t b = 0; b < alloc->num_blocks; b++) {
+        if (alloc->blocks[b].number != 0) {
+            _PySampling_AllocKeyMove(&alloc->blocks[b].key, move);
+        }
+    }
+    for (uint32_t i = 0; i < alloc->num_captures; i++) {
+        struct _sampling_alloc_capture *capture = &alloc->captures[i];
+        if (capture->is_named) {
+            _PySampling_AllocKeyMove(&capture->key, move);
+        }
+        else if (capture->interp != NULL) {
+            capture->thread = _PySampling_MovedThread(move, capture->thread);
+        }
+    }
+}
+
+void
+_PySampling_AllocMove(struct _sampling_tables *to,
+                      const struct _sampling_tables *from)
+{
+    struct _sampling_alloc *alloc = STATE->alloc;
+    if (alloc == NULL || !alloc->active || alloc->serial != from->serial) {
+        return;
+    }
+    PyMutex_LockFlags(&alloc->mutex, _Py_LOCK_DONT_DETACH);
+    struct _sampling_move move;
+    _PySampling_MoveBegin(&move, to, from);
+    want(alloc, &move);
+    for (struct _sampling_sink *sink = STATE->sinks; sink != NULL;
+         sink = sink->next)
+    {
+        _PySampling_AllocTableWants(&sink->allocations, &move);
+    }
+    _PySampling_MoveNodes(&move);
+    move_keys(alloc, &move);
+    for (struct _sampling_sink *sink = STATE->sinks; sink != NULL;
+         sink = sink->next)
+    {
+        _PySampling_AllocTableMove(&sink->allocations, &move);
+    }
+    _PySampling_MoveEnd(&move);
+    alloc->serial = to->serial;
+    to->moved_bytes = to->bytes;
+    PyMutex_Unlock(&alloc->mutex);
 }

@@ -14,6 +14,7 @@
 #include "pycore_runtime.h"           // _PyRuntime
 #include "pycore_tstate.h"            // _PyThreadStateImpl
 
+#include "../alloc/alloc.h"
 #include "../clock/clock.h"
 #include "../native/native.h"         // _PySampling_MemoryInit()
 #include "../sample/sample.h"
@@ -64,6 +65,9 @@ set_tables(struct _sampling_tables *tables)
 {
     _PySampling_LockTables();
     struct _sampling_tables *old = STATE->tables;
+    if (old != NULL && tables != NULL) {
+        _PySampling_AllocMove(tables, old);
+    }
     // _PySampling_ForkedWithoutHooks() takes no lock.
     _Py_atomic_store_ptr_relaxed(&STATE->tables, tables);
     for (struct _sampling_sink *sink = STATE->sinks;

@@ -125,6 +125,19 @@ snapshot_locked(PyThreadState *tstate, struct _sampling_taken *taken)
         ? _PySampling_OK : _PySampling_ERR_NO_MEMORY;
 }
 
+/* Blocks that are in use go on: with them, the tables are exchanged only when
+   they have become twice as large as what is in use takes. */
+#define SMALL_TABLES_BYTES ((size_t)1 << 20)
+
+static int
+want_fresh_tables(const struct _sampling_sink *session)
+{
+    const struct _sampling_tables *tables = STATE->tables;
+    return _PySampling_IsLast(session)
+        && (session->allocations.period_bytes == 0
+            || tables->bytes > 2 * tables->moved_bytes + SMALL_TABLES_BYTES);
+}
+
 /* The session goes on with nothing, in tables of its own if nobody else uses
    these. */
 static _PySampling_Status
@@ -141,9 +154,7 @@ clear_locked(PyThreadState *tstate, struct _sampling_taken *taken)
     if (!_PySampling_TakeSoFar(session, end_ns, taken)) {
         return _PySampling_ERR_NO_MEMORY;
     }
-    // Blocks that are in use go on, and are of these tables.
-    struct _sampling_tables *fresh =
-        _PySampling_IsLast(session) && session->allocations.period_bytes == 0
+    struct _sampling_tables *fresh = want_fresh_tables(session)
         ? _PySampling_EngineNewTables() : NULL;
     if (fresh != NULL) {
         // What threads of other GILs have added meanwhile goes with the rows.

@@ -119,6 +119,17 @@ find_or_add(struct _sampling_alloc_table *table,
 }
 
 
+static void
+add_collections(struct _sampling_collections *to,
+                const struct _sampling_collections *its)
+{
+    to->number += its->number;
+    to->pause_ns += its->pause_ns;
+    to->freed += its->freed;
+    to->uncollectable += its->uncollectable;
+}
+
+
 /* The peak.  A new one costs no more than its number: a row writes down what
    it has before it changes, if a peak has come since it did. */
 
@@ -165,7 +176,10 @@ lifetime_of(uint64_t lifetime_ns)
 static void
 merge_row(struct _sampling_alloc_table *table, struct _sampling_alloc_row row)
 {
-    keep_peak(table, &row);
+    int is_of_blocks = row.key.ended != _PySampling_COLLECTIONS;
+    if (is_of_blocks) {
+        keep_peak(table, &row);
+    }
     struct _sampling_alloc_row *to = find(table, &row.key);
     if (to == NULL) {
         uint32_t number = table->num_allocs++;
@@ -173,24 +187,40 @@ merge_row(struct _sampling_alloc_table *table, struct _sampling_alloc_row row)
         index_put(&table->alloc_index, hash_alloc_key(&row.key), number);
         return;
     }
+    if (!is_of_blocks) {
+        add_collections(&to->collections, &row.collections);
+        return;
+    }
     add(&to->allocated, &row.allocated);
     add(&to->in_use, &row.in_use);
     add(&to->peak, &row.peak);
+}
+
+/* There are none any more; returns how many there were, which still lie
+   there. */
+static uint32_t
+take_rows(struct _sampling_alloc_table *table)
+{
+    struct _sampling_index *index = &table->alloc_index;
+    if (index->slots == NULL) {
+        return 0;
+    }
+    memset(index->slots, 0, (index->mask + 1) * sizeof(uint32_t));
+    index->used = 0;
+    uint32_t num = table->num_allocs;
+    table->num_allocs = 0;
+    return num;
 }
 
 /* Of two intervals each. */
 static void
 merge_intervals(struct _sampling_alloc_table *table)
 {
-    struct _sampling_index *index = &table->alloc_index;
-    memset(index->slots, 0, (index->mask + 1) * sizeof(uint32_t));
-    index->used = 0;
-    uint32_t num = table->num_allocs;
-    table->num_allocs = 0;
+    uint32_t num = take_rows(table);
     for (uint32_t i = 0; i < num; i++) {
         struct _sampling_alloc_row row = table->allocs[i];
         row.key.begun /= 2;
-        if (row.key.ended != _PySampling_IN_USE) {
+        if (row.key.ended < _PySampling_COLLECTIONS) {
             row.key.ended /= 2;
         }
         merge_row(table, row);
@@ -214,19 +244,26 @@ _PySampling_AllocTableBegin(struct _sampling_alloc_table *table,
     }
 }
 
-int
-_PySampling_AllocTableAdd(struct _sampling_alloc_table *table,
-                          const struct _sampling_alloc_key *key,
-                          const struct _sampling_amount *amount,
-                          int is_large, uint64_t wall_ns)
+/* The interval of a moment, which is not before the others. */
+static uint32_t
+newest_interval(struct _sampling_alloc_table *table, uint64_t wall_ns)
 {
     while (interval_of(table, wall_ns)
            >= table->first_interval + _PySampling_MAX_INTERVALS)
     {
         merge_intervals(table);
     }
+    return interval_of(table, wall_ns);
+}
+
+int
+_PySampling_AllocTableAdd(struct _sampling_alloc_table *table,
+                          const struct _sampling_alloc_key *key,
+                          const struct _sampling_amount *amount,
+                          int is_large, uint64_t wall_ns)
+{
     struct _sampling_alloc_key its = *key;
-    its.begun = interval_of(table, wall_ns);
+    its.begun = newest_interval(table, wall_ns);
     its.ended = _PySampling_IN_USE;
     struct _sampling_alloc_row *row = key->node != _PySampling_NO_NODE
         ? find_or_add(table, &its) : NULL;
@@ -282,6 +319,27 @@ _PySampling_AllocTableRemove(struct _sampling_alloc_table *table,
     table->in_use_bytes -= amount->bytes;
 }
 
+int
+_PySampling_AllocTableAddCollection(struct _sampling_alloc_table *table,
+                                    const struct _sampling_alloc_key *key,
+                                    int generation,
+                                    const struct _sampling_collections *its,
+                                    uint64_t wall_ns)
+{
+    struct _sampling_alloc_key place = *key;
+    place.begun = newest_interval(table, wall_ns);
+    place.ended = _PySampling_COLLECTIONS;
+    struct _sampling_alloc_row *row = key->node != _PySampling_NO_NODE
+        ? find_or_add(table, &place) : NULL;
+    if (row == NULL) {
+        return 0;
+    }
+    add_collections(&row->collections, its);
+    uint64_t *longest_ns = &table->longest_pause_ns[generation];
+    *longest_ns = Py_MAX(*longest_ns, its->pause_ns);
+    return 1;
+}
+
 
 /* Life. */
 
@@ -299,27 +357,72 @@ _PySampling_AllocTableInit(struct _sampling_alloc_table *table,
     return 1;
 }
 
+/* Row 0 is kept, for what has no space. */
+static int
+goes_on(const struct _sampling_alloc_table *table, uint32_t row)
+{
+    const struct _sampling_alloc_row *its = &table->allocs[row];
+    return row == 0 || (its->key.ended != _PySampling_COLLECTIONS
+                        && its->in_use.bytes != 0);
+}
+
+void
+_PySampling_AllocTableWants(const struct _sampling_alloc_table *table,
+                            struct _sampling_move *move)
+{
+    for (uint32_t i = 0; i < table->num_allocs; i++) {
+        if (goes_on(table, i)) {
+            _PySampling_MoveWants(move, table->allocs[i].key.node);
+        }
+    }
+}
+
+void
+_PySampling_AllocKeyMove(struct _sampling_alloc_key *key,
+                         struct _sampling_move *move)
+{
+    key->node = _PySampling_MovedNode(move, key->node);
+    key->labels = _PySampling_MovedLabels(move, key->labels);
+    key->thread = _PySampling_MovedThread(move, key->thread);
+}
+
+/* Two may be one there. */
+void
+_PySampling_AllocTableMove(struct _sampling_alloc_table *table,
+                           struct _sampling_move *move)
+{
+    uint32_t num = take_rows(table);
+    for (uint32_t i = 0; i < num; i++) {
+        if (goes_on(table, i)) {
+            struct _sampling_alloc_row row = table->allocs[i];
+            if (i != 0) {
+                _PySampling_AllocKeyMove(&row.key, move);
+            }
+            else {
+                row.key.node = move->to->lost_node;
+            }
+            merge_row(table, row);
+        }
+    }
+}
+
 /* What is in use goes on: it is a level.  The peak is now. */
 void
 _PySampling_AllocTableClear(struct _sampling_alloc_table *table)
 {
-    struct _sampling_index *index = &table->alloc_index;
-    memset(index->slots, 0, (index->mask + 1) * sizeof(uint32_t));
-    index->used = 0;
-    uint32_t num = 0;
-    for (uint32_t i = 0; i < table->num_allocs; i++) {
-        struct _sampling_alloc_row row = table->allocs[i];
-        if (i == 0 || row.in_use.bytes != 0) {
-            row.allocated = (struct _sampling_amount){0};
-            row.peak_number = 0;
-            table->allocs[num] = row;
-            index_put(index, hash_alloc_key(&row.key), num++);
-        }
-    }
-    table->num_allocs = num;
     table->peak_bytes = table->in_use_bytes;
     table->peak_number = 1;
     table->peak_wall_ns = 0;
+    memset(table->longest_pause_ns, 0, sizeof(table->longest_pause_ns));
+    uint32_t num = take_rows(table);
+    for (uint32_t i = 0; i < num; i++) {
+        if (goes_on(table, i)) {
+            struct _sampling_alloc_row row = table->allocs[i];
+            row.allocated = (struct _sampling_amount){0};
+            row.peak_number = 0;
+            merge_row(table, row);
+        }
+    }
 }
 
 int

@@ -15,6 +15,7 @@
 #include "pycore_opcode_metadata.h"   // _PyOpcode_Deopt
 #include "pycore_runtime.h"           // _PyRuntime
 
+#include "move.h"
 #include "store.h"
 
 /* Indexes. */
@@ -463,4 +464,43 @@ _PySampling_TablesModuleOf(const struct _sampling_tables *tables,
     }
     module = _Py_atomic_load_uint32_acquire(&file->module);
     return module != MANY_MODULES ? module : _PySampling_NO_STRING;
+}
+
+
+/* In other tables. */
+
+uint32_t
+_PySampling_CopyString(struct _sampling_tables *to,
+                       const struct _sampling_tables *from, uint32_t string)
+{
+    if (string == _PySampling_NO_STRING) {
+        return string;
+    }
+    const struct _sampling_string_row *row = AT(from, string, string);
+    return _PySampling_InternBytes(to, row->bytes, row->size);
+}
+
+uint32_t
+_PySampling_CopyFunction(struct _sampling_tables *to,
+                         const struct _sampling_tables *from,
+                         uint32_t function)
+{
+    const struct _sampling_function_row *row = AT(from, function, function);
+    return intern_function(to, (struct _sampling_function_row){
+        .module = _PySampling_CopyString(
+            to, from, _PySampling_TablesModuleOf(from, row)),
+        .qualname = _PySampling_CopyString(to, from, row->qualname),
+        .filename = _PySampling_CopyString(to, from, row->filename),
+        .first_line = row->first_line,
+        .kind = row->kind,
+    });
+}
+
+uint32_t
+_PySampling_CopyFrame(struct _sampling_tables *to,
+                      const struct _sampling_tables *from, uint32_t frame)
+{
+    struct _sampling_frame_row key = *AT(from, frame, frame);
+    key.function = _PySampling_CopyFunction(to, from, key.function);
+    return intern_frame(to, key);
 }

@@ -26,6 +26,7 @@
 
 #include "../base/task.h"
 #include "labels.h"
+#include "move.h"
 #include "store.h"
 
 #define TASK_NAME_FORMAT "Task-%lld"    // as asyncio names its tasks
@@ -353,4 +354,42 @@ _PySampling_LabelsWith(struct _sampling_tables *tables, PyThreadState *tstate,
                        PyObject *pairs)
 {
     return in_task(tables, add_pairs(tables, pairs), tstate);
+}
+
+
+/* In other tables. */
+
+static uint32_t
+copied_coroutine(struct _sampling_tables *to,
+                 const struct _sampling_tables *from, uint32_t coroutine)
+{
+    if (coroutine == 0) {
+        return 0;
+    }
+    return 1 + _PySampling_TablesCoroutine(to, _PySampling_CopyFunction(
+        to, from, AT(from, coroutine, coroutine - 1)->function));
+}
+
+uint32_t
+_PySampling_CopyLabels(struct _sampling_tables *to,
+                       const struct _sampling_tables *from, uint32_t labels)
+{
+    if (labels == 0 || labels == from->lost_labels) {
+        return labels == 0 ? 0 : to->lost_labels;
+    }
+    const struct _sampling_label_row *row = AT(from, label, labels);
+    uint32_t parent = _PySampling_CopyLabels(to, from, row->parent);
+    if (row->key != _PySampling_NO_STRING) {
+        return _PySampling_LabelsBelow(to, parent,
+                                       _PySampling_CopyString(to, from, row->key),
+                                       _PySampling_CopyString(to, from, row->value));
+    }
+    uint32_t task = find_or_add_label(to, (struct _sampling_label_row){
+        .parent = parent,
+        .key = _PySampling_NO_STRING,
+        .value = _PySampling_CopyString(to, from, row->value),
+        .coroutine = copied_coroutine(to, from, row->coroutine),
+        .is_work = row->is_work,
+    });
+    return task != NO_ROW ? task : parent;
 }

@@ -210,6 +210,7 @@ struct _sampling_tables {
     unsigned int code_version;  // changes when a sampled code object dies
     size_t bytes;
     size_t limit_bytes;
+    size_t moved_bytes;         // of what came from others (tables/move.h)
 };
 
 #define _PySampling_NO_NODE UINT32_MAX

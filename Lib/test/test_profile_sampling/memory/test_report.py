@@ -140,8 +140,20 @@ class MemoryReport(unittest.TestCase):
 
             ±: 95 %. survived: of all that was allocated there. exact: each of these blocks is so large that it
               was sampled for certain.
-            Also: --value in_use | allocated | peak, --by type | thread | route, --rss, --tree, --html
+            Also: --value in_use | allocated | peak, --by type | thread | route, --rss, --collections, --html
             '''))
+
+    def test_file_says_the_same(self):
+        # What a profile is about comes last in a file.
+        for mode in 'alloc', 'wall':
+            b = service(mode)
+            if mode == 'wall':
+                b.sample('shop.main:3 shop.quote:107', wall_ns=500_000_000)
+            profile = b.profile()
+            self.save(profile)
+            loaded = Profile.load('p.pb.gz')
+            self.assertEqual(loaded, profile)
+            self.assertEqual(hash(loaded), hash(profile))
 
     def test_widths(self):
         for width, heading in (
@@ -254,7 +266,7 @@ class MemoryReport(unittest.TestCase):
         report = self.run_command('diff', 'a.pb.gz', 'b.pb.gz')
         self.assertIn('It grew by 60.0 ± 10.7 MB, 120.0 MB an hour: 100.0 % '
                       'at shop.quote:107\n', report)
-        self.assertIn('60.0MB  120.0MB   +60.0  10.7   100.0 %  '
+        self.assertIn('60.0MB  120.0MB   +60.0  10.7     100 %  '
                       'shop.quote:107', report)
         # Of another process, or the wrong way round, nothing grew.
         self.save(growing(pid=2), 'c.pb.gz')

@@ -3,6 +3,7 @@
 import gc
 import itertools
 import math
+import textwrap
 import threading
 import tracemalloc
 import unittest
@@ -294,6 +295,58 @@ class Moves(unittest.TestCase):
         for amount, size in ('inuse', 200_000), ('alloc', 100_000):
             its = amounts(second, 'keep')[amount]
             self.assertAlmostEqual(its[1], size, delta=4 * its[2] + 20_000)
+
+    def test_segments_do_not_grow(self):
+        # Stacks, labels and threads of their own in each segment, of which one
+        # block each stays.
+        kept, sizes, segments = [], [], []
+
+        def run(number):
+            names = {'kept': kept}
+            exec(textwrap.dedent(f'''\
+                def keep_{number}():
+                    kept.append(bytes(200_000))
+                ''') + ''.join([textwrap.dedent(f'''\
+                def churn_{number}_{other}():
+                    return bytes(9_000)
+                ''') for other in range(300)]), names)
+            with profile_sampling.label(segment=str(number)):
+                for name, function in names.items():
+                    if name.startswith(('keep', 'churn')):
+                        function()
+
+        profile_sampling.start('alloc', alloc_bytes=1024)
+        try:
+            for number in range(40):
+                thread = threading.Thread(target=run, args=(number,))
+                thread.start()
+                thread.join()
+                segments.append(profile_sampling.snapshot(clear=True))
+                sizes.append(profile_sampling.stats()['memory_bytes'])
+        finally:
+            last = profile_sampling.stop()
+        self.assertLess(sizes[-1], 1.5 * max(sizes[:15]))
+        # Those of before are what they were.
+        for number in range(40):
+            # And the list that has them, where it has grown.
+            self.assertAlmostEqual(
+                amounts(last, f'keep_{number}')['inuse'][1],
+                200_000 + BYTES_OVERHEAD, delta=4_000)
+        tables = last._tables
+        for node, row, size in zip(
+                tables.column('stack'), tables.column('labels'),
+                tables.value('inuse_space_bytes')):
+            name = ''.join([frame.function.qualname
+                            for frame in tables.stack(node)
+                            if 'keep_' in frame.function.qualname])
+            if size > 100_000 and name:
+                labels, _, _ = tables.label_set(row)
+                self.assertEqual(labels['segment'], name.partition('_')[2])
+                self.assertEqual(labels['block type'], 'bytes')
+        whole = profile_sampling.Profile.merge(*segments, last)
+        for amount, its in amounts(whole, 'keep_7').items():
+            self.assertAlmostEqual(its[1], 200_000 + BYTES_OVERHEAD,
+                                   delta=4_000, msg=amount)
 
     @support.requires_fork()
     def test_child_frees(self):

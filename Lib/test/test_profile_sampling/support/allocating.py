@@ -60,14 +60,16 @@ def mixed_sizes(seed, number):
 
 
 def add_rows(builder, rows, *, period=512 * 1024, peak_ns=0, resident=None,
-             moments=(), readings=()):
+             moments=(), readings=(), collections=(), longest_ns=(0, 0, 0)):
     """Give a Builder what the core says of allocations: rows of (stack,
     thread, labels, allocated, in use, at the peak), each of the last three
     (objects, bytes, variance in 256 bytes squared).
 
     *moments* has (when it was allocated, when it was freed, decade of the
     lifetime) of each, the first two in seconds from the start, or None; the
-    allocated of one that was freed is what was.
+    allocated of one that was freed is what was.  *collections* has (stack,
+    thread, labels, when, how many, their pauses in ns, freed, uncollectable),
+    and *longest_ns* the longest pause of each generation.
     """
     start_ns = builder.facts['start_time_ns']
     data = array('q')
@@ -77,6 +79,10 @@ def add_rows(builder, rows, *, period=512 * 1024, peak_ns=0, resident=None,
             labels, None, 0), start_ns + round(begun * 1e9),
             0 if ended is None else start_ns + round(ended * 1e9), lifetime,
             *[number for its in values for number in its]])
+    ended = array('q')
+    for stack, thread, labels, when, *values in collections:
+        ended.extend([builder.node(stack), thread, builder._labels(
+            labels, None, 0), start_ns + round(when * 1e9), *values])
     builder.facts['allocations'] = (
         period, peak_ns, allocations._VARIANCE_UNIT, data.tobytes(),
-        resident or {}, readings)
+        resident or {}, readings, ended.tobytes(), longest_ns)
