@@ -25,11 +25,11 @@ def _sums(results, key):
 
 
 def _noise_percent(true_ns, length_ns, rate_hz):
-    """One standard deviation if samples were drawn at random; of an interval
-    longer than a period only the odd end is left to chance."""
+    """One standard deviation: a deadline lies anywhere in four periods, so
+    the number in a long interval has a variance of 4/3."""
     period_ns = 1e9 / rate_hz
-    odd_share = min(period_ns / length_ns, 1)
-    return (period_ns / true_ns) ** 0.5 * odd_share * 100
+    variance = min(length_ns / period_ns, 4 / 3) * true_ns / length_ns
+    return variance ** 0.5 * period_ns / true_ns * 100
 
 
 def measure(report, options):

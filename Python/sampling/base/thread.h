@@ -146,7 +146,6 @@ struct _sampling_thread {
     // GIL.
     int signal_came;               // a signal came as it gave the GIL up
     uint64_t flight_ns;         // how long signals usually are on their way
-    int sure_ticks;             // a tick found it on a CPU so lately
     // Of ticks that are sure, which part found it on a CPU.
     int usual_part_on_cpu;      // of _PySampling_ALWAYS_ON_CPU
     uint64_t recorded_run;      // the last record was taken in, or before

@@ -6,9 +6,10 @@
    They are the same for all threads: one in each period on average, each
    anywhere in SPREAD periods, so that no rhythm of a program or of the kernel
    meets them more often.  They follow from a number alone: nobody has to keep
-   them, and what a program does cannot move them.  Each stands for a period, so the deadlines up to a moment
-   are a clock that is off by some periods at most: who has counted up to one
-   moment, and takes what has come since, has each deadline once. */
+   them, and what a program does cannot move them.  Each stands for a period, so
+   the deadlines up to a moment are a clock that is off by some periods at most:
+   who has counted up to one moment, and takes what has come since, has each
+   deadline once. */
 
 #include "Python.h"
 
@@ -22,8 +23,9 @@
 /* Deadlines lie anywhere in so many periods.  In one, the next is never soon
    after the last: and where others want the CPUs, too, runs begin when the
    sampler thread has had one, so that their beginnings were met too rarely.
-   In many, that there was a deadline says nothing about the next. */
-#define SPREAD 8
+   In many, that there was a deadline says little about the next; but the number
+   of them in a long interval has a variance of SPREAD / 3. */
+#define SPREAD 4
 
 /* A number that looks random for each k (Steele, Lea and Flood, "Fast
    Splittable Pseudorandom Number Generators", 2014). */

@@ -226,9 +226,10 @@ _PySampling_RunCheckMask(_PySampling_Thread *thread)
     if (!(_PySampling_WORD(thread) & _PySampling_SENDING)) {
         return;
     }
+    // If the signal comes meanwhile, that is of the next tick, maybe.
+    uint64_t at_ns = _Py_atomic_load_uint64_relaxed(&thread->tick.at_ns);
     int blocks = _PySampling_BlocksSignal(thread->tick.signal);
-    if (!blocks && _PySampling_WallNow() - thread->tick.at_ns
-                   < _PySampling_ANSWER_NS)
+    if (!blocks && _PySampling_WallNow() - at_ns < _PySampling_ANSWER_NS)
     {
         return;
     }

@@ -303,7 +303,7 @@ static void
 begin_tick(_PySampling_Thread *thread, uint64_t now_ns)
 {
     _Py_atomic_store_uint64_relaxed(&thread->tick.number, STATE->tick_number);
-    thread->tick.at_ns = now_ns;
+    _Py_atomic_store_uint64_relaxed(&thread->tick.at_ns, now_ns);
     thread->tick.is_asleep = thread->tick.is_sleepy = 0;
     _Py_atomic_store_uint64_relaxed(&thread->tick.cpu_ns, 0);
     _Py_atomic_store_ptr_relaxed(&thread->sleeper.frame, NULL);

@@ -36,10 +36,6 @@
 /* What takes longer than this is maybe not the capture alone. */
 #define MAX_CAPTURE_NS 100000
 
-/* After a tick that surely found the thread on a CPU, so many that are not sure
-   do not count. */
-#define SURE_TICKS 16
-
 /* Which part of ticks finds a thread on a CPU is averaged over so many. */
 #define AVERAGE_TICKS 16
 
@@ -174,12 +170,7 @@ static int
 part_on_cpu(_PySampling_Thread *thread)
 {
     if (thread->tick.is_on_cpu) {
-        thread->sure_ticks = SURE_TICKS;
         return _PySampling_ALWAYS_ON_CPU;
-    }
-    if (thread->sure_ticks > 0) {
-        thread->sure_ticks--;
-        return 0;
     }
     int part = was_on_cpu(thread) ? _PySampling_ALWAYS_ON_CPU : 0;
     if (thread->recorded_run == _PySampling_RUN_OF(_PySampling_WORD(thread))) {

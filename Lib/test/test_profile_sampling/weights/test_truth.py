@@ -5,6 +5,7 @@ the thread's own CPU clock where the machine's load could change it.  Shares
 are compared, not speeds.
 """
 
+import os
 import random
 import threading
 import time
@@ -22,6 +23,12 @@ RATE_HZ = 2000
 def share(samples, selected, what='cpu_ns'):
     total = weight(samples, what)
     return weight([s for s in samples if selected(s)], what) / total
+
+
+def on_cpus(cpus):
+    """Let all threads of the process run there, those of the profiler, too."""
+    for native_id in os.listdir('/proc/self/task'):
+        os.sched_setaffinity(int(native_id), cpus)
 
 
 class LinesTest(SessionTest):
@@ -46,6 +53,32 @@ class LinesTest(SessionTest):
                 s.stack[0].function.qualname, s.stack[0].line))]
         [found] = medians(run)
         self.assertGreater(found, 0.95 if SANITIZER else 0.99)
+
+    @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, 'needs two CPUs')
+    def test_sampler_on_a_cpu_of_its_own_or_not(self):
+        # PITFALLS T51.  A tick that takes its CPU away from a thread has found
+        # it there, though the tick before was on another one.
+        cpus = os.sched_getaffinity(0)
+        self.addCleanup(on_cpus, cpus)
+
+        def beside_it():
+            busy(0.01)
+
+        def on_its_cpu():
+            busy(0.01)
+
+        def run():
+            with Session(mode='cpu', rate_hz=1000) as session:
+                for _ in range(50):
+                    on_cpus(cpus)
+                    beside_it()
+                    on_cpus({min(cpus)})
+                    on_its_cpu()
+            samples = own(session.profile)
+            return [share(samples, lambda s: on_stack(
+                s, on_its_cpu.__qualname__))]
+        [found] = medians(run, rounds=3)
+        self.assertAlmostEqual(found, 0.5, delta=0.04)
 
     def test_equal_calls_that_keep_the_gil(self):
         # PITFALLS T50.  Sixteen lines that call sorted(), some 20 ms each: one
