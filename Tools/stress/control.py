@@ -108,7 +108,8 @@ class Controller:
                     rng.choice(('wall', 'cpu')),
                     rate_hz=rng.choice(RATES_HZ),
                     depth_frames=rng.choice(DEPTHS),
-                    names=rng.choice(NAMES), defer=self._run.deferred)
+                    names=rng.choice(NAMES), defer=self._run.deferred,
+                    alloc_bytes=self._run.alloc_bytes)
         except RuntimeError as exc:
             self._expect(exc, 'running', 'depth', 'names')
         else:
@@ -175,7 +176,8 @@ class Controller:
     def _block(self):
         """A block with a profile of its own, or a region."""
         has_profile = not self._run.deferred or self._rng.random() < 0.5
-        block = (profile_sampling.profile() if has_profile
+        block = (profile_sampling.profile(alloc_bytes=self._run.alloc_bytes)
+                 if has_profile
                  else profile_sampling.region())
         with profile_sampling.label(controller='block'):
             with Moments() as entering:

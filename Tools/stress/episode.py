@@ -69,6 +69,9 @@ class Plan:
                                 and rng.random() < 0.3)
         # Whether a subscriber is left open.
         self.leaves_open = rng.random() < 0.3
+        # A deferred session samples no allocations.
+        self.alloc_bytes = (None if self.deferred else
+                            rng.choice((None, None, 1024, 64 * 1024)))
 
     @property
     def status(self):

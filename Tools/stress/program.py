@@ -22,6 +22,7 @@ class Run:
         self._unique = itertools.count()
         self.ledger = ledger.Ledger()
         self.deferred = plan.deferred
+        self.alloc_bytes = plan.alloc_bytes
         self.profiled_inside = plan.profiled_inside
         self.interpreters_at_once = 8 * ('interpreters' in plan.names)
 

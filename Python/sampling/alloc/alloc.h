@@ -102,7 +102,7 @@ struct _sampling_alloc {
     int64_t no_gil_budget;      // of blocks of threads without one; atomic
     uint64_t no_gil_drawn;      // atomic; the budget less than that was used
     uint8_t filter[_PySampling_FILTER_BUCKETS];     // large blocks; relaxed
-    void *last_large;           // of any thread; relaxed
+    void *last_raw;             // of any thread; relaxed
     unsigned int raw_domain;    // + 1: that of a library which allocates what
                                 // it reports through Python; relaxed
     PyMemAllocatorEx inner[3];  // by PyMemAllocatorDomain: what ours call

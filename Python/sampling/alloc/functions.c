@@ -41,9 +41,6 @@ nest(int change)
 static inline void
 count_block(unsigned int kind, void *block, size_t size)
 {
-    if (kind == _PySampling_LARGE_BLOCK) {
-        _Py_atomic_store_ptr_relaxed(&STATE->alloc->last_large, block);
-    }
     PyThreadState *tstate = _PyThreadState_GET();
     if (tstate == NULL) {
         _PySampling_AllocNoGil(kind, block, size);
@@ -60,6 +57,15 @@ count_block(unsigned int kind, void *block, size_t size)
 
 /* Only if blocks of that domain may be asked for in another. */
 #define NESTS(DOMAIN) ((DOMAIN) != PYMEM_DOMAIN_RAW)
+
+static inline void
+count_of_domain(int domain, void *block, size_t size)
+{
+    if (!NESTS(domain)) {
+        _Py_atomic_store_ptr_relaxed(&STATE->alloc->last_raw, block);
+    }
+    count_block(_PySampling_LARGE_BLOCK, block, size);
+}
 
 static void *
 reallocate(int domain, void *ctx, void *block, size_t size)
@@ -82,7 +88,7 @@ reallocate(int domain, void *ctx, void *block, size_t size)
         return NULL;
     }
     _PySampling_AllocEndTaken(taken);
-    count_block(_PySampling_LARGE_BLOCK, moved, size);
+    count_of_domain(domain, moved, size);
     return moved;
 }
 
@@ -98,7 +104,7 @@ reallocate(int domain, void *ctx, void *block, size_t size)
             nest(-1); \
         } \
         if (block != NULL) { \
-            count_block(_PySampling_LARGE_BLOCK, block, size); \
+            count_of_domain(DOMAIN, block, size); \
         } \
         return block; \
     } \
@@ -114,7 +120,7 @@ reallocate(int domain, void *ctx, void *block, size_t size)
             nest(-1); \
         } \
         if (block != NULL) { \
-            count_block(_PySampling_LARGE_BLOCK, block, num * size); \
+            count_of_domain(DOMAIN, block, num * size); \
         } \
         return block; \
     } \
@@ -132,9 +138,11 @@ reallocate(int domain, void *ctx, void *block, size_t size)
         if (_PySampling_AllocMayHave(alloc, block)) { \
             (void)_PySampling_AllocEnd(_PySampling_LARGE_BLOCK, block); \
         } \
-        if (_Py_atomic_load_ptr_relaxed(&alloc->last_large) == block) { \
+        if (!NESTS(DOMAIN) \
+            && _Py_atomic_load_ptr_relaxed(&alloc->last_raw) == block) \
+        { \
             /* Another may get the address, without us. */ \
-            _Py_atomic_store_ptr_relaxed(&alloc->last_large, NULL); \
+            _Py_atomic_store_ptr_relaxed(&alloc->last_raw, NULL); \
         } \
         alloc->inner[DOMAIN].free(ctx, block); \
     }
@@ -162,7 +170,7 @@ static int
 is_from_python(struct _sampling_alloc *alloc, unsigned int domain,
                uintptr_t block)
 {
-    if (_Py_atomic_load_ptr_relaxed(&alloc->last_large) == (void *)block) {
+    if (_Py_atomic_load_ptr_relaxed(&alloc->last_raw) == (void *)block) {
         _Py_atomic_store_uint_relaxed(&alloc->raw_domain, domain + 1);
     }
     return _Py_atomic_load_uint_relaxed(&alloc->raw_domain) == domain + 1;

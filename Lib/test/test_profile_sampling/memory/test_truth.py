@@ -195,7 +195,8 @@ class Types(unittest.TestCase):
             if any([frame.function.qualname.endswith('make')
                     for frame in tables.stack(node)]):
                 labels, _, _ = tables.label_set(row)
-                name = labels['block type'].rpartition('.')[2]
+                # A collection has none.
+                name = labels.get('block type', '').rpartition('.')[2]
                 sums[name] = sums.get(name, 0) + size
         for name, least, most in (
                 ('Slotted', 16, 48), ('Plain', 16, 120), ('tuple', 56, 56),

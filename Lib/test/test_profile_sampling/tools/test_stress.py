@@ -79,7 +79,7 @@ class ClocksTest(SessionTest):
     def faults(self, factor, deferred=False):
         """What is said of a session when its weights are multiplied."""
         plan = types.SimpleNamespace(deferred=deferred, names=(),
-                                     profiled_inside=False)
+                                     profiled_inside=False, alloc_bytes=None)
         run = Run('clocks', 0, plan)
         judge = checks.Judge(run, mock.Mock(**{
             'faults.return_value': [], 'wrong_leaf.return_value': ''}))
