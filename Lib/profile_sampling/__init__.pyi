@@ -227,6 +227,7 @@ class Gate:
     least: float
     row: DiffRow
     verdict: str
+    least_bytes: int | None
 
 class InstructionRow:
     function: Function

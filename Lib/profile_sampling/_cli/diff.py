@@ -6,8 +6,9 @@ from profile_sampling._cli.common import (
     add_source, at_least, choose_format, fault, load, refuse_input,
     source_options, write)
 from profile_sampling._cli.screen import is_colored, showable, width_of
-from profile_sampling._data import diff
-from profile_sampling._formats import CHANGES, changes, memory_changes
+from profile_sampling._data import diff, growth
+from profile_sampling._formats import (
+    CHANGES, changes, memory, memory_changes)
 
 REGRESSION, INCONCLUSIVE = 3, 4
 # What rows were called before: option, and what it means.
@@ -31,10 +32,12 @@ def add(commands):
     parser.add_argument('--gate', metavar='TARGET', dest='gates',
                         action='append', default=[],
                         help='end with status 3 if this got worse: total, '
-                             'label:KEY=VALUE or function:NAME (with all '
-                             'that it calls); or, counted, calls:NAME, '
-                             'calls:total or queries:ROUTE; with the increase '
-                             'that counts at the end, as in total:3%% '
+                             'label:KEY=VALUE, line:NAME:LINE or '
+                             'function:NAME (with all that it calls); '
+                             'counted, calls:NAME, calls:total or '
+                             'queries:ROUTE; of memory, in_use, peak or '
+                             'allocated; with the increase that counts at the '
+                             'end, as in total:3%% or peak:20MB '
                              '(default: 1%% of the total, 0%% of what is '
                              'counted, 5%% of others)')
     parser.add_argument('--strict', action='store_true',
@@ -68,7 +71,8 @@ def _add_what(parser):
     parser.add_argument('--cum', action='store_true',
                         help='functions, charged for what they called, too')
     parser.add_argument('--value', metavar='VALUE',
-                        help='what is compared: wall, cpu, ... or its '
+                        help='what is compared: wall, cpu, in_use, peak, '
+                             'allocated, ... or its '
                              'name, such as cpu_ns '
                              "(default: the profiles' own clock)")
     scale = parser.add_mutually_exclusive_group()
@@ -159,10 +163,16 @@ def _sides(files):
 
 def _question(options):
     by, all = _OLD.get(options.by, (options.by, options.all))
+    if options.value in growth.DERIVED:
+        raise Failure(
+            f'{options.value} is of one process, and these are several: '
+            'nothing grew from the one to the other. Without --value, diff '
+            'says which lines have more in use at the end', 2)
     try:
         return diff.Question(
             by=by or (diff.FUNCTION if options.cum else diff.LINE),
-            cum=options.cum, value=options.value, share=options.share,
+            cum=options.cum, value=options.value and memory.kind_of(
+                options.value), share=options.share,
             per=options.per, gates=options.gates, mine=options.mine,
             all=all, calls=options.calls)
     except ValueError as exc:

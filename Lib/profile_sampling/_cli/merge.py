@@ -7,12 +7,17 @@ from profile_sampling._cli.common import (
     Failure, add_format, add_max_bytes, add_output, add_source, choose_format,
     encoded, fault, load, refuse_input, refuse_terminal, say, source_options,
     write)
-from profile_sampling._data import content
+from profile_sampling._data import allocations, content
 from profile_sampling._data.losses import lost_counts
 from profile_sampling._data.merge import Merger
 from profile_sampling._data.tables import Tables
 from profile_sampling._data.values import COUNT
 from profile_sampling._formats import words
+
+
+# What is said of memory.
+_MEMORY = [allocations.space(amount) for amount in (
+    allocations.IN_USE, allocations.ALLOCATED)]
 
 
 def add(commands):
@@ -76,6 +81,9 @@ def _merged(tables, files, nameless, output):
             f'{"" if output is None else f" into {output}"}: '
             f'{", ".join(_totals(tables))} in all threads together, '
             f'{lost:,} lost')
+    if allocations.has_memory(tables) and pids > 1:
+        line += ('; the peaks of memory were at other moments and are not '
+                 'added: report each file on its own')
     if nameless:
         line += (f'; {words.counted(nameless, "file")} without the number '
                  'of a process')
@@ -85,10 +93,14 @@ def _merged(tables, files, nameless, output):
 def _totals(tables):
     """Return the totals in words."""
     values = [*zip(tables.value_types, tables.totals)]
+    is_of_memory = allocations.has_memory(tables)
     return [words.counted(total, 'sample') if value_type == COUNT else
             f'{words.amount(total, value_type)} {words.title(value_type)}'
             for value_type, total
-            in [values[number] for number in words.shown_order(tables)]]
+            in [values[number] for number in words.shown_order(tables)]
+            # Peaks were at other moments.
+            if not is_of_memory or value_type not in allocations.VALUES
+            or value_type in _MEMORY]
 
 
 def expanded(names):

@@ -11,7 +11,7 @@ from profile_sampling._cli.common import (
     refuse_terminal, say, source_options, summed, write)
 from profile_sampling._cli.screen import is_colored, showable, width_of
 from profile_sampling._data import (
-    allocations, growth, idle, keys, select, shape)
+    allocations, growth, idle, keys, moments, select, shape)
 from profile_sampling._data.by_site import sites_of
 from profile_sampling._data.counts import ROUTE
 from profile_sampling._data.on_clocks import on_clocks
@@ -21,7 +21,7 @@ from profile_sampling._formats import (
     tables_of_tasks, tables_of_waits, text)
 from profile_sampling._formats.sites import site_table
 from profile_sampling._formats.table import MIN_WIDTH
-from profile_sampling._formats.words import brief_amount, wrapped
+from profile_sampling._formats.words import brief_amount, date, wrapped
 
 _MORE = ('Also:', '--all', '--waits', '--functions', '--tree',
          '--callers PATTERN', '--callees PATTERN', '--by KEY', '--gil',
@@ -30,6 +30,8 @@ _MORE = ('Also:', '--all', '--waits', '--functions', '--tree',
 _KNOWN = _formats.FORMATS | _formats.REPORTS
 # In nanoseconds they are in 63 bits.
 _MAX_SECONDS = 1 << 33
+# What --at knows by name.
+_PEAK, _END = _MOMENTS = 'peak', 'end'
 # Options that files other than reports cannot follow.
 _OF_REPORTS = {
     'top': '--top', 'width': '--width', 'functions': '--functions',
@@ -37,7 +39,8 @@ _OF_REPORTS = {
     'callees': '--callees', 'by': '--by', 'gil': '--gil', 'tasks': '--tasks',
     'waits': '--waits', 'imports': '--imports', 'cost': '--cost',
     'opcodes': '--opcodes', 'listing': '--listing', 'stats': '--stats',
-    'memory': '--memory', 'rss': '--rss', 'collections': '--collections'}
+    'memory': '--memory', 'rss': '--rss', 'at': '--at', 'time': '--time',
+    'min_age_ns': '--min-age', 'collections': '--collections'}
 # Tables that the report of memory does not have.
 _OTHER_TABLES = ('functions', 'sort', 'tree', 'callers', 'callees', 'gil',
                  'tasks', 'waits', 'imports', 'cost', 'opcodes', 'listing',
@@ -65,7 +68,20 @@ def _seconds(text):
     return round(seconds * 1e9)
 
 
+def _at(text):
+    return text if text in _MOMENTS else _seconds(text)
+
+
+def _range(text):
+    begin, dots, end = text.partition('..')
+    if not dots:
+        raise ValueError
+    return _seconds(begin), _seconds(end)
+
+
 _seconds.__name__ = 'number of seconds'
+_at.__name__ = 'moment: peak, end, 14:21:30 (UTC) or seconds'
+_range.__name__ = 'time such as 14:20..14:27 (UTC) or 60..120, in seconds'
 _condition.__name__ = 'KEY=PATTERN'
 
 
@@ -106,7 +122,7 @@ def add(commands):
     _add_parts(parser.add_argument_group(
         'parts', 'What to look at.  PATTERN is a regular expression for '
         'names of functions and their files.'))
-    parser.set_defaults(run=_run, by_process=False, head=())
+    parser.set_defaults(run=_run, by_process=False, head=(), window=None)
 
 
 def _add_tables(group):
@@ -155,6 +171,18 @@ def _add_tables(group):
     group.add_argument('--rss', action='store_true',
                        help='of what the memory of the process consisted at '
                             'the end')
+    group.add_argument('--at', metavar='MOMENT', type=_at,
+                       help='memory in use at peak, at the end, at 14:21:30 '
+                            '(UTC) or so many seconds after the beginning')
+    group.add_argument('--time', metavar='BEGIN..END', type=_range,
+                       help='memory that was allocated, grew, survived, '
+                            'churned or was in use at the end or the peak of '
+                            'a part of the time, such as 14:20..14:27 (UTC) '
+                            'or 60..120')
+    group.add_argument('--min-age', metavar='SEC', type=_seconds,
+                       dest='min_age_ns',
+                       help='memory of blocks that were allocated that long '
+                            'before the end, or before that moment')
     group.add_argument('--collections', action='store_true',
                        help='what the garbage collector did, where '
                             'allocations were sampled: pauses, and what it '
@@ -338,11 +366,15 @@ def _part(tables, options):
         if end_ns is None:
             end_ns = int(_MAX_SECONDS * 1e9)
         tables = _between(tables, begin_ns, end_ns)
-    options.memory |= options.rss or options.collections
+    asked = [_OF_REPORTS[name] for name in ('at', 'time', 'min_age_ns')
+             if getattr(options, name) is not None]
+    options.memory |= options.rss or options.collections or bool(asked)
     if options.memory and not allocations.has_memory(tables):
-        raise Failure(_no_memory(tables), 2)
+        raise Failure(_no_memory(tables, options.files), 2)
     if options.value is None and options.memory:
         options.value = 'in_use'
+    if asked:
+        tables = _in_window(tables, options, asked)
     if options.value is not None:
         try:
             tables = tables.by_value(memory.kind_of(options.value))
@@ -358,12 +390,65 @@ def _part(tables, options):
         tables = select.focused(tables, pattern, matching=False)
     for key, pattern in options.where:
         tables = select.where(tables, key, pattern)
+    if options.focus or options.ignore or options.where:
+        if options.rss:
+            raise Failure('--rss is of the whole process: leave out --focus, '
+                          '--ignore and --where', 2)
+        if memory.is_about(tables):
+            tables = allocations.part_of_process(tables)
     tables = shape.shaped(tables, hide=options.hide, fold=options.fold,
                           collapse=options.collapse, root=options.root)
     if had_samples and not len(tables):
         raise Failure('no sample is like that: see --focus, --ignore and '
                       '--where')
     return tables
+
+
+def _in_window(tables, options, asked):
+    """Return what --at, --time and --min-age choose of the memory."""
+    amount = _amount_of(options.value)
+    if amount is None:
+        raise Failure(f'{asked[0]} is of memory, --value {options.value} is '
+                      'not', 2)
+    if options.at is not None and options.time is not None:
+        raise Failure('give --at or --time, not both', 2)
+    if amount != allocations.IN_USE and (
+            options.at not in (None, _PEAK) or options.min_age_ns is not None):
+        raise Failure(f'{asked[0]} is of what is in use, and {options.value} '
+                      'is of a time: --time BEGIN..END', 2)
+    try:
+        moments.check(tables)
+        if options.at == _PEAK:
+            options.value = 'peak'
+        begin_ns, end_ns = [
+            None if its in (None, _END, _PEAK) else _ns(tables, its)
+            for its in options.time or (None, options.at)]
+        if asked != ['--at'] or end_ns is not None:
+            options.window = moments.Window(
+                begin_ns, end_ns or moments.bounds(tables)[1],
+                options.min_age_ns)
+            tables = options.window.part(tables, amount)
+    except ValueError as exc:
+        raise Failure(str(exc), 2) from None
+    return tables
+
+
+def _amount_of(value):
+    """Return which amount of memory --value is of, or None."""
+    return value if value in growth.DERIVED else memory.NAMES.get(value, next((
+        its for its in allocations.AMOUNTS if value in (
+            allocations.space(its).kind, allocations.space(its).name)), None))
+
+
+def _ns(tables, given):
+    """Return a moment of a profile in nanoseconds since the epoch."""
+    first_ns, last_ns = moments.bounds(tables)
+    ns = spooled.of_day(given, first_ns) if isinstance(
+        given, spooled.Moment) else first_ns + given
+    if not first_ns <= ns <= last_ns:
+        raise ValueError(f'that is not in the recording, which is from '
+                         f'{date(first_ns)} to {date(last_ns)}')
+    return ns
 
 
 def _shows_idle(tables, options):
@@ -428,9 +513,14 @@ def _report(tables, path, format, options):
     return report.encode()
 
 
-def _no_memory(tables):
-    return (f'no allocations were sampled: it was recorded as {tables.mode}. '
-            'Record both: python -X sampleprof=wall,alloc')
+def _no_memory(tables, files):
+    command = tables.meta.get('command', '').partition(' ')[2] or '...'
+    now = ('' if tables.pid is None else '\nor from now on, in the process '
+           'that runs: python -m profile_sampling record -p '
+           f'{tables.pid} --alloc')
+    return (f'{_named(files or [os.curdir])} has no memory: it was recorded '
+            f'as {tables.mode} time. Record it with both:\n    python -X '
+            f'sampleprof={tables.mode},alloc {command}{now}')
 
 
 def _is_of_memory(tables, options):
@@ -445,7 +535,7 @@ def _memory_report(tables, path, format, options):
     what = {'top': options.top, 'by': options.by, 'rss': options.rss,
             'collections': options.collections,
             'derived': options.value if options.value in growth.DERIVED
-            else None}
+            else None, 'window': options.window}
     if format == 'text':
         is_shown = (options.output is None or
                     _files.descriptor(options.output) is not None)

@@ -123,6 +123,16 @@ def _chosen(directory, found, options, times):
     return result
 
 
+def of_day(given, first_ns):
+    """Return a Moment in nanoseconds since the epoch: the first such time of
+    day that is not before another moment, if it has no day."""
+    if given.day is not None:
+        return given.day + given.of_day_ns
+    ns = first_ns // _DAY_NS * _DAY_NS + given.of_day_ns
+    # A clock has minutes, where the recording began within one.
+    return ns if ns > first_ns - 60 * _SECOND else ns + _DAY_NS
+
+
 def _ns(given, newest_ns):
     """Return nanoseconds since the epoch, or None."""
     if given is None:

@@ -80,6 +80,15 @@ def amount_of(type_):
                 None)
 
 
+def variance_column(tables):
+    """Return the variances of what the tables are about, or None: that is no
+    amount of memory in bytes."""
+    amount = amount_of(tables.value_types[tables.own])
+    return next((column for its, column in zip(
+        tables.value_types, tables.value_columns)
+        if amount and its == _TYPES[amount][2]), None)
+
+
 def has_moments(tables):
     return MOMENTS[0] in tables.schema.keys
 
@@ -93,6 +102,17 @@ def readings(tables):
                 for item in tables.meta.get(_READINGS, '').split(';') if item]
     except (TypeError, ValueError):
         return []       # whoever wrote the file is not us
+
+
+def with_readings(meta, its, resident):
+    """Return the facts of a file with other Readings, and another answer of
+    resident()."""
+    found = {name: text for name, text in meta.items()
+             if not name.startswith(_RESIDENT) or name == LIMIT}
+    return found | {
+        _READINGS: ';'.join([','.join(map(str, one._fields()))
+                             for one in its])} | {
+        f'{_RESIDENT}{name}': str(size) for name, size in resident.items()}
 
 
 def has_memory(tables):
@@ -119,6 +139,14 @@ def resident(tables):
             for name, text in tables.meta.items()
             if name.startswith(_RESIDENT) and text.isascii()
             and text.isdigit() and name != LIMIT}
+
+
+def part_of_process(tables):
+    """Return tables that no longer say what is true of the whole process: its
+    RSS, and what was counted."""
+    return tables.with_facts(whole_cpu_ns=0, meta={
+        name: text for name, text in tables.meta.items()
+        if not name.startswith(_RESIDENT)})
 
 
 def longest_pauses_ns(tables):
@@ -159,6 +187,11 @@ def united_meta(parts):
 def margin_bytes(variance):
     """Return how far a sum of bytes may be off: an interval of 95 %."""
     return round(_Z * (variance * _VARIANCE_UNIT) ** 0.5)
+
+
+def margin_unit():
+    """Return what the square root of a variance is times, for a margin."""
+    return _Z * _VARIANCE_UNIT ** 0.5
 
 
 def add(raw, moved):

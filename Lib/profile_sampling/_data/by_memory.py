@@ -1,13 +1,15 @@
 """What was allocated, in use, and in use at the peak: by line, or by a key."""
 
-from profile_sampling._data import growth, keys
+from profile_sampling._data import by_label, growth, keys
 from profile_sampling._data.allocations import (
-    AMOUNTS, VALUES, amount_of, has_moments, margin_bytes, period_bytes)
+    ALLOCATED, AMOUNTS, VALUES, amount_of, has_moments, margin_bytes,
+    period_bytes, space)
 from profile_sampling._data.by_site import called, is_outside
-from profile_sampling._data.sums import sums_by, sums_of
+from profile_sampling._data.label_names import BLOCK_TYPE
+from profile_sampling._data.sums import sums_of
 
 # Below so many samples, or that share of all, a row has no name.
-_LEAST_SAMPLES, _LEAST_SHARE = 4, 0.005
+_LEAST_SAMPLES, LEAST_SHARE = 4, 0.005
 _VALUES = 3         # of an amount: objects, bytes, variance
 
 
@@ -43,30 +45,34 @@ class Memory:
     small    a Row of those without a name, or None
     outside  list of Row: imports, and what is on no line of mine
     whole    the Row of all
-    least_bytes  what has less has no name
+    least_bytes, least_samples_bytes
+             what has less has no name; for having too few samples
+    since_ns  of what time it is, or None
+    lifetimes  if it is ranked by churn: {what a row is of: what was freed, by
+              decade of the lifetime}
     """
 
-    __slots__ = ('amount', 'rows', 'small', 'outside', 'whole', 'least_bytes')
+    __slots__ = ('amount', 'rows', 'small', 'outside', 'whole', 'least_bytes',
+                 'least_samples_bytes', 'since_ns', 'lifetimes')
 
     def __init__(self, tables, ofs, numbers, top, amount=None,
                  since_ns=None):
         """*ofs* has what each number in *numbers*, one for each sample, is of;
         *tables* are about an amount, unless another is given.  What grew is
-        since a moment, by default the first quarter of the time."""
+        since a moment, by default the first quarter of the time; what was
+        allocated, freed and churned, too, by default in all of it."""
         self.amount = amount or amount_of(tables.value_types[tables.own])
-        types = tables.value_types
-        columns = sums_by(tables, numbers, len(ofs))
-        by_value = [columns[types.index(its)] if its in types
-                    else [0] * len(ofs) for its in VALUES]
-        if has_moments(tables):
-            by_value += [sums_of(column, numbers, len(ofs)) for its
-                         in growth.columns(tables, since_ns).values()
-                         for column in its]
-        sums = list(zip(*by_value))
+        self.since_ns = since_ns
+        sums = _sums(tables, numbers, len(ofs), since_ns)
+        self.lifetimes = {}
+        if self.amount == growth.CHURN:
+            self.lifetimes = dict(zip(ofs, growth.lifetimes(
+                tables, numbers, len(ofs))))
         self.whole = Row(None, list(map(sum, zip(*sums))), len(ofs))
+        self.least_samples_bytes = _LEAST_SAMPLES * period_bytes(tables)
         self.least_bytes = max(
-            _LEAST_SAMPLES * period_bytes(tables),
-            round(_LEAST_SHARE * self.whole.bytes(self.amount)))
+            self.least_samples_bytes,
+            round(LEAST_SHARE * self.whole.bytes(self.amount)))
         found = sorted(
             [(Row(of, its), its) for of, its in zip(ofs, sums)
              if any(its)],
@@ -81,6 +87,21 @@ class Memory:
                 if row.bytes(self.amount)]
         self.small = (Row(None, list(map(sum, zip(*rest))), len(rest))
                       if rest else None)
+
+
+def _sums(tables, numbers, n_keys, since_ns=None):
+    """Return for each key objects, bytes and variance of all amounts; each
+    sample has the number of its key."""
+    types = tables.value_types
+    amounts = {which: [
+        tables.value_columns[types.index(its)] if its in types
+        else [0] * len(numbers) for its in VALUES[
+            _VALUES * place:_VALUES * (place + 1)]]
+        for place, which in enumerate(AMOUNTS)}
+    if has_moments(tables):
+        amounts |= growth.columns(tables, since_ns)
+    return list(zip(*[sums_of(column, numbers, n_keys)
+                      for its in amounts.values() for column in its]))
 
 
 def _is_outside(of):
@@ -108,7 +129,7 @@ def by_line(tables, sites, top, amount=None, since_ns=None):
                   amount, since_ns)
 
 
-def by_key(tables, key, top, amount=None):
+def by_key(tables, key, top, amount=None, since_ns=None):
     """Return the same by thread, label or what else samples have."""
     keys.check(tables, key)
     values = keys.values(tables, key)
@@ -116,7 +137,55 @@ def by_key(tables, key, top, amount=None):
     numbers = {}
     of_samples = [numbers.setdefault(texts[value], len(numbers))
                   for value in values]
-    return Memory(tables, list(numbers), of_samples, top, amount)
+    return Memory(tables, list(numbers), of_samples, top, amount, since_ns)
+
+
+def types_of_lines(tables, sites, amount, top=2):
+    """Return {(function, line): names of the types that most of it is}."""
+    if BLOCK_TYPE not in by_label.labels(tables):
+        return {}
+    of_sets = by_label.values(tables.labels, BLOCK_TYPE)
+    found = {}
+    for place, row, size in zip(sites.places.of_samples,
+                                tables.column('labels'),
+                                tables.value(space(amount).name)):
+        if of_sets[row] and size:
+            its = found.setdefault(place, {})
+            its[of_sets[row]] = its.get(of_sets[row], 0) + size
+    return {sites.places.places[place]: sorted(
+        its, key=lambda name: (-its[name], name))[:top]
+            for place, its in found.items()}
+
+
+def by_route(tables, sites, key):
+    """Return a list of (Row of a route or None, how many requests it had, the
+    SiteRow that allocated most of it or None), by what one request allocates;
+    [] if nobody counted requests by this key."""
+    counts = {row.value: row.count for row in tables.latencies
+              if row.key == key}
+    if not counts:
+        return []
+    values = keys.values(tables, key)
+    numbers = {name: number for number, name in enumerate(
+        dict.fromkeys([*counts, *values]))}
+    of_samples = [numbers[value] for value in values]
+    sums = _sums(tables, of_samples, len(numbers))
+    by_line = [{} for _ in numbers]
+    for number, place, size in zip(of_samples, sites.places.of_samples,
+                                   tables.value(space(ALLOCATED).name)):
+        its = by_line[number]
+        its[place] = its.get(place, 0) + size
+    of_places = {(row.function, row.line): row for row in sites.rows}
+    found = []
+    for name, number in numbers.items():
+        its = by_line[number]
+        place = max(its, key=its.get, default=None)
+        found.append((Row(name, sums[number]), counts.get(name, 0),
+                      of_places.get(sites.places.places[place])
+                      if its.get(place) else None))
+    found.sort(key=lambda its: (
+        not its[1], -its[0].bytes(ALLOCATED) / (its[1] or 1), its[0].of or ''))
+    return found
 
 
 def called_by(row):

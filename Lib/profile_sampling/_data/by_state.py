@@ -1,5 +1,7 @@
 """What threads were doing, by any key: running, or waiting for what."""
 
+from profile_sampling._data.allocations import variance_column
+from profile_sampling._data.sums import sums_of
 from profile_sampling._data.values import COUNT, STATES
 
 RUNNING = STATES.index('running')
@@ -10,7 +12,8 @@ class StateSums:
 
     total            of the values that the profile is about
     by_state         the same for each of STATES
-    running_records  how many samples were taken while it ran
+    running_records  how many samples were taken while it ran; of an amount
+                     of memory its variance: what margins are made of
     """
 
     __slots__ = ('total', 'by_state', 'running_records')
@@ -33,7 +36,10 @@ def sums(tables, keys, n_keys):
     for key, state, value in zip(keys, states,
                                  tables.own_column):
         by_state[key][state] += value
-    if COUNT in tables.value_types:
+    variances = variance_column(tables)
+    if variances is not None:
+        records = sums_of(variances, keys, n_keys + 1)
+    elif COUNT in tables.value_types:
         counts = tables.value(COUNT.name)
         for key, state, count in zip(keys, states, counts):
             if state == RUNNING:

@@ -21,7 +21,7 @@ import re
 from math import cos, hypot, pi, sin, sqrt, tan
 
 from profile_sampling._data import (
-    by_function, by_label, by_site, by_state, checks, counts, idle, keys,
+    allocations, by_function, by_label, by_site, by_state, checks, counts, idle, keys,
     origins, select)
 from profile_sampling._data.label_names import OWN_KEYS, label_of
 from profile_sampling._data.on_clocks import on_clocks
@@ -40,8 +40,13 @@ CUSTOM = 'custom'
 _CHANCE = 0.05
 # A change that counts: this share of the total, and of anything else.
 LEAST_OF_TOTAL, LEAST_OF_ROW = 0.01, 0.05
-_TARGET = re.compile(r'(total|(?:function|calls|queries):.+?|label:[^=]+=.*?)'
-                     r'(?::(\d+(?:\.\d+)?)%)?', re.DOTALL)
+_TARGET = re.compile(
+    r'(total|in_use|peak|allocated|(?:function|line|calls|queries):.+?'
+    r'|label:[^=]+=.*?)(?::(\d+(?:\.\d+)?) ?(%|[KMG]?B))?', re.DOTALL)
+# What is of sampled memory, whatever is compared.
+MEMORY = {'in_use': allocations.IN_USE, 'peak': allocations.PEAK,
+          'allocated': allocations.ALLOCATED}
+_SIZES = {'B': 1, 'KB': 1 << 10, 'MB': 1 << 20, 'GB': 1 << 30}
 # What is counted, exactly, so that any increase counts.
 COUNTED = frozenset({'calls', 'queries'})
 # The value of a row, and how many of its samples are of running code.
@@ -54,7 +59,7 @@ class Question:
     """What is asked of each run; see Profile.diff() for the arguments.
 
     targets  for each gate its text, what it is of in two parts, and the
-             increase that counts
+             increase that counts: a share, and bytes or None
     """
 
     def __init__(self, *, by=LINE, cum=False, value=None, share=False,
@@ -83,13 +88,17 @@ def _target(text):
     if found is None:
         raise ValueError(
             f'{text!r} is no gate: that is total, function:NAME, '
-            'label:KEY=VALUE, calls:NAME, calls:total or queries:ROUTE, and '
-            'may end in the increase that counts, such as :3%')
+            'line:NAME:LINE, label:KEY=VALUE, calls:NAME, calls:total, '
+            'queries:ROUTE, in_use, peak or allocated, and may end in the '
+            'increase that counts, such as :3%, or :20MB of memory')
     kind, _, name = found[1].partition(':')
-    least = (0.0 if kind in COUNTED else LEAST_OF_TOTAL if kind == 'total'
-             else LEAST_OF_ROW)
-    return (found[1], kind, name,
-            float(found[2]) / 100 if found[2] else least)
+    least, least_bytes = (0.0 if kind in COUNTED else LEAST_OF_TOTAL
+                          if kind == 'total' else LEAST_OF_ROW), None
+    if found[3] == '%':
+        least = float(found[2]) / 100
+    elif found[2]:
+        least, least_bytes = 0.0, round(float(found[2]) * _SIZES[found[3]])
+    return found[1], kind, name, least, least_bytes
 
 
 class Run:
@@ -99,6 +108,7 @@ class Run:
     rows     {key: the same of a row}
     places   {key: (name, Function or None, line, what is called there)}
     targets  the same as of rows for each of the gates
+    margins  of those of memory, how far samples may be off; else 0
     work     how many units of work it did; 1 if that was not asked
     cpu_wait_share
              of its time
@@ -120,10 +130,12 @@ class Run:
                       else None)
         self.depth_frames = tables.depth_frames
         self.work = _work(tables, question.per)
+        whole = tables
         if question.value is not None:
             tables = tables.by_value(question.value)
         tables = on_clocks(tables)
         self.value_type = tables.value_types[tables.own]
+        self.is_memory = allocations.variance_column(tables) is not None
         self.is_mine = (not question.all and bool(
             tables.has_mine or question.mine) if first is None
             else first.is_mine)
@@ -139,8 +151,12 @@ class Run:
             self.rows, self.places = _functions(busy, question.cum)
         else:
             self.rows, self.places = _values(busy, question.by)
-        self.targets = [_of_target(busy, kind, name) for _, kind, name, _
-                        in question.targets]
+        self.targets = [
+            _of_line(sites, name) if kind == 'line' else _of_target(
+                busy if kind not in MEMORY else whole, kind, name)
+            for _, kind, name, *_ in question.targets]
+        self.margins = [margin_of(whole, MEMORY[kind]) if kind in MEMORY else 0
+                        for _, kind, *_ in question.targets]
         waits = sites.whole.by_state[STATES.index('cpu_wait')]
         self.cpu_wait_share = waits / self.total[0] if waits else 0
 
@@ -148,6 +164,10 @@ class Run:
         """Return how far the value of a row may be off; None if that is not
         known."""
         value, records = sums
+        if self.is_memory:
+            # Of functions it is not added up.
+            return None if records is None else allocations.margin_bytes(
+                max(0, records))
         return self.precision.margin_ns(records + 1)
 
 
@@ -185,7 +205,8 @@ def _functions(tables, cum):
     for number, values in found:
         key = names[number]
         rows[key] = (values[cum][tables.own],
-                     records.get(number, _NOTHING)[cum])
+                     None if allocations.variance_column(tables) is not None
+                     else records.get(number, _NOTHING)[cum])
         places[key] = key[0], first[key], 0, ''
     return rows, places
 
@@ -203,9 +224,28 @@ def _values(tables, key):
     return rows, {value: (value, None, 0, '') for value in numbers}
 
 
+def margin_of(tables, amount):
+    """Return how far the sum of an amount of memory may be off, in bytes."""
+    return allocations.margin_bytes(max(0, sum([
+        total for its, total in zip(tables.value_types, tables.totals)
+        if its.kind == f'{amount}_variance'])))
+
+
+def _of_line(sites, name):
+    function, _, line = name.rpartition(':')
+    return _added(_NOTHING, next((
+        _sums(row.sums) for row in sites.rows if row.function is not None
+        and function in (row.function.name, row.function.qualname)
+        and str(row.line) == line), _NOTHING))
+
+
 def _of_target(tables, kind, name):
     if kind in COUNTED:
         return counts.of_target(tables, kind, name), 0
+    if kind in MEMORY:
+        if not allocations.has_memory(tables):
+            raise ValueError('it has no memory; record it with --alloc')
+        return tables.total(allocations.space(MEMORY[kind]).name), 0
     if kind == 'function':
         wanted = {'function': name}
     elif kind == 'label':
@@ -275,8 +315,10 @@ class Difference:
         self.rows = self._rows()
         self.gates = [
             self._counted_gate(number, text, least) if kind in COUNTED
-            else self._gate(number, text, least)
-            for number, (text, kind, _, least) in enumerate(question.targets)]
+            else self._gate(number, text, kind, least, least_bytes)
+            for number, (text, kind, _, least, least_bytes)
+            in enumerate(question.targets)]
+        self._check_bytes()
 
     @property
     def has_calls(self):
@@ -338,20 +380,36 @@ class Difference:
             -row.after, row.name is not None, row.name or '', row.line))
         return rows
 
-    def _gate(self, number, text, least):
+    def _check_bytes(self):
+        for text, kind, *_, least_bytes in self.question.targets:
+            if least_bytes is not None and kind not in MEMORY and (
+                    self.value_type.unit != 'bytes'):
+                raise ValueError(f'{text} is of {self.value_type.kind}, which '
+                                 'is not counted in bytes: take --value '
+                                 'in_use, or a share such as :5%')
+
+    def _gate(self, number, text, kind, least, least_bytes):
         # The more gates there are, the less each may be chance (Bonferroni).
         row = self._row((text, None, 0, ''), lambda run: run.targets[number],
                         _CHANCE / len(self.question.targets))
-        enough = least * abs(row.before)
+        if kind in MEMORY and row.margin is not None:
+            # Runs that happen to be alike have no smaller one.
+            row = DiffRow(*row._fields()[:6], max(row.margin, hypot(*[
+                run.margins[number] / run.work / len(side)
+                for side in (self.before, self.after) for run in side])),
+                *row._fields()[7:])
+        enough = (least * abs(row.before) if least_bytes is None
+                  else least_bytes)
         verdict = INCONCLUSIVE
         # Time of a function may have gone to another one, of all it has not.
-        is_sure = text.startswith('total') or not self.other_settings
+        is_sure = (kind == 'total' or kind in MEMORY
+                   or not self.other_settings)
         if self.method == RUNS and is_sure:
             if row.is_clear and row.change >= enough:
                 verdict = REGRESSION
             elif row.change + row.margin < enough:
                 verdict = PASSED
-        return Gate(text, least, row, verdict)
+        return Gate(text, least, row, verdict, least_bytes)
 
     def _counted_gate(self, number, text, least):
         """Counts are compared as they are: one run of each side is enough.
@@ -366,7 +424,7 @@ class Difference:
         verdict = PASSED
         if row.change > least * row.before:
             verdict = INCONCLUSIVE if row.margin is None else REGRESSION
-        return Gate(text, least, row, verdict)
+        return Gate(text, least, row, verdict, None)
 
     def _row(self, place, sums_of, chance=_CHANCE, *, is_sure=True):
         sides = [[(run, sums_of(run)) for run in runs]
@@ -386,7 +444,8 @@ class Difference:
     def _sampling_margin(self, sides):
         found = [pair for side in sides for pair in side]
         # The total is measured, and so is what is not running.
-        if (all([sums == run.total for run, sums in found])
+        if not found[0][0].is_memory and (
+                all([sums == run.total for run, sums in found])
                 or not any([sums[1] for _, sums in found])):
             return 0.0
         margins = []

@@ -54,7 +54,8 @@ def steps(tables):
 def columns(tables, since_ns=None):
     """Return {word: three columns}: objects, bytes and variance of each sample
     that grew since a moment, by default a quarter of the time; that survived
-    what was allocated since then, by default at all; and that churned."""
+    what was allocated since then, by default at all; and that churned.  With a
+    moment, what was allocated and freed is since then, too."""
     begun, ended, lifetimes = map(tables.column, (BEGUN, ENDED, LIFETIME))
     quarter_ns = since_ns or quarter(tables)
     first_ns = since_ns or 0
@@ -69,9 +70,26 @@ def columns(tables, since_ns=None):
                  its in zip(allocated[2], freed[2], is_new, ended, sign)])
     survived = [[(a - f) * (begin >= first_ns) for a, f, begin
                  in zip(*pair, begun)] for pair in zip(allocated, freed)]
+    is_late = [end >= first_ns for end in ended]
+    allocated, freed = [
+        [[value * its for value, its in zip(column, wanted)] for column in its]
+        for its, wanted in ((allocated, [begin >= first_ns for begin in begun]),
+                            (freed, is_late))]
     churn = [[f * (lifetime < _CHURN_LIFETIMES) for f, lifetime
               in zip(column, lifetimes)] for column in freed]
-    return {GREW: grew, SURVIVED: survived, CHURN: churn}
+    return {ALLOCATED: allocated, FREED: freed, GREW: grew,
+            SURVIVED: survived, CHURN: churn}
+
+
+def lifetimes(tables, numbers, n_keys):
+    """Return for each key what was freed by decade of the lifetime, as far as
+    that is churn; *numbers* has the key of each sample, or -1."""
+    found = [[0] * _CHURN_LIFETIMES for _ in range(n_keys)]
+    for number, lifetime, size in zip(
+            numbers, tables.column(LIFETIME), _of(tables, FREED)[1]):
+        if number >= 0 and lifetime < _CHURN_LIFETIMES:
+            found[number][lifetime] += size
+    return found
 
 
 def _of(tables, amount):
@@ -80,7 +98,10 @@ def _of(tables, amount):
 
 
 def quarter(tables):
-    return tables.start_time_ns + tables.end_ns // 4
+    """Return when a quarter of the time was over: where a step begins."""
+    its = steps(tables)
+    first_ns = tables.start_time_ns + tables.end_ns // 4 - its.begin_ns
+    return its.begin_ns + -(-first_ns // its.step_ns) * its.step_ns
 
 
 def in_use(tables, numbers, n_keys):

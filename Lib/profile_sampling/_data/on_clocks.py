@@ -8,9 +8,9 @@ from profile_sampling._data import allocations
 from profile_sampling._data.values import OF_TASKS, OFF_CLOCKS
 
 
-def on_clocks(tables):
+def on_clocks(tables, *, with_memory=False):
     """Return the samples of threads; if the profile is about tasks, those
-    that weigh something there.
+    that weigh something there.  *with_memory*: allocations, too.
 
     On a thread's clock what tasks wait for weighs nothing.
     """
@@ -18,7 +18,7 @@ def on_clocks(tables):
         return tables.with_samples([
             number for number, value
             in enumerate(tables.own_column) if value])
-    if allocations.has_memory(tables):
+    if allocations.has_memory(tables) and not with_memory:
         tables = _of_one_kind(tables)
     states = tables.column('state')
     if OFF_CLOCKS.isdisjoint(states):

@@ -16,6 +16,7 @@ import sys
 from os import listdir
 
 from profile_sampling._data import checks
+from profile_sampling._data.allocations import ALLOCATED, amount_of, space
 from profile_sampling._data.values import IDLE, MINE, NOWHERE, code_of
 
 _PACKAGES = '/site-packages/', '/dist-packages/'
@@ -152,8 +153,13 @@ def has_mine(tables):
     innermost, _ = tables.innermost(
         bytes(map(is_charged.__getitem__, of_frames)))
     mine = busy = 0
+    column = tables.own_column
+    if space(ALLOCATED) in tables.value_types and amount_of(
+            tables.value_types[tables.own]):
+        # What is freed at the end was somebody's, too.
+        column = tables.value(space(ALLOCATED).name)
     for node, state, value in zip(tables.column('stack'),
-                                  tables.column('state'), tables.own_column):
+                                  tables.column('state'), column):
         if state != IDLE:
             busy += value
             frame = innermost[node]

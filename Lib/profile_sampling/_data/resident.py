@@ -19,6 +19,23 @@ class Part(Value):
     __slots__ = ('name', 'bytes', 'margin', 'is_most', 'known_by')
 
 
+# In the order in which they are shown; and in which they are cut where they
+# are more than the RSS: what malloc keeps was never counted as resident.
+NAMES = (IN_PYTHON, OTHER_BLOCKS, PYTHON_FREE, LIBRARIES, MALLOC_FREE, FILES,
+         REST) = (
+    'Python, in use', 'Python, other blocks', 'Python, free', 'C libraries',
+    'malloc, free', 'files', 'rest')
+RSS = 'RSS'
+_CUT = (IN_PYTHON, OTHER_BLOCKS, LIBRARIES, FILES, PYTHON_FREE, MALLOC_FREE)
+_KNOWN_BY = {
+    IN_PYTHON: 'samples', OTHER_BLOCKS: 'counted: older than the recording',
+    PYTHON_FREE: "counted: kept by Python's allocator",
+    LIBRARIES: "malloc in use, less Python's part",
+    MALLOC_FREE: "counted: kept by C's malloc",
+    FILES: 'measured: programs, libraries, mmap',
+    REST: 'stacks, and what is left', RSS: 'measured'}
+
+
 def parts(tables):
     """Return a list of Part; the last is the RSS, which the others add up to.
 
@@ -27,66 +44,85 @@ def parts(tables):
     its = resident(tables)
     if not its.get('rss'):
         return []
-    totals = dict(zip(VALUES, [
-        value_named(value.name, tables.value_types, tables.totals)
-        for value in VALUES]))
-    in_use, variance = [totals[value] for value in VALUES
-                        if value.kind in (f'{IN_USE}_space',
-                                          f'{IN_USE}_variance')]
-    large, large_variance = its['large'], its['large_variance']
-    small = in_use - large
-    found = [
-        ['Python, in use', in_use, margin_bytes(variance), 'samples'],
-        ['Python, other blocks', max(0, its['arenas_used'] - small),
-         margin_bytes(variance - large_variance),
-         'counted: older than the recording'],
-        ['C libraries', max(0, its['malloc_used'] - large),
-         margin_bytes(large_variance),
-         "malloc in use, less Python's part"],
-        ['files', its['files'], None,
-         'measured: programs, libraries, mmap'],
-        ['Python, free', its['arenas'] - its['arenas_used'], None,
-         "counted: kept by Python's allocator"],
-        ['malloc, free', its['malloc_free'], None,
-         "counted: kept by C's malloc"]]
+    in_use, variance = [value_named(
+        value.name, tables.value_types, tables.totals) for value in VALUES
+        if value.kind in (f'{IN_USE}_space', f'{IN_USE}_variance')]
+    large = its['large_variance']
+    margins = {IN_PYTHON: variance, OTHER_BLOCKS: variance - large,
+               LIBRARIES: large}
+    sizes = _sizes(its, in_use)
+    cut = _cut(sizes, its['rss'])
+    return [Part(name, size, margin_bytes(max(margins[name], 0))
+                 if name in margins else None, sizes.get(name, 0) > size,
+                 _KNOWN_BY[name])
+            for name, size in [*cut.items(), (RSS, its['rss'])]]
+
+
+def _sizes(its, in_use):
+    """Return {name: bytes} of the parts that are known, but the rest."""
+    large = its['large']
+    found = {IN_PYTHON: in_use,
+             OTHER_BLOCKS: max(0, its['arenas_used'] - (in_use - large)),
+             PYTHON_FREE: its['arenas'] - its['arenas_used'],
+             LIBRARIES: max(0, its['malloc_used'] - large),
+             MALLOC_FREE: its['malloc_free'], FILES: its['files']}
     if not its['has_malloc']:
-        found = [part for part in found if part[0] != 'malloc, free'
-                 and part[0] != 'C libraries']
-    rest = its['rss']
-    result = []
-    for name, size, margin, known_by in found:
-        # What was asked for and never written is not in memory.
-        is_most = size > rest
-        size = min(size, rest)
-        rest -= size
-        result.append(Part(name, size, margin, is_most, known_by))
-    return [*result,
-            Part('rest', rest, None, False, 'stacks, and what is left'),
-            Part('RSS', its['rss'], None, False, 'measured')]
+        del found[LIBRARIES], found[MALLOC_FREE]
+    return found
+
+
+def _cut(sizes, rss):
+    """Return the same in the order of NAMES, as parts that add up.
+
+    What was asked for and never written is not in memory.
+    """
+    left, found = rss, {}
+    for name in _CUT:
+        if name in sizes:
+            found[name] = min(max(sizes[name], 0), left)
+            left -= found[name]
+    found[REST] = left
+    return {name: found[name] for name in NAMES if name in found}
+
+
+def facts_at(tables, reading, in_use):
+    """Return what resident() would say at a Reading, when *in_use* bytes were.
+
+    How much of malloc's Python had then is not known: it is what is in use and
+    not in arenas, if what is older than the recording stays.
+    """
+    end = resident(tables)
+    at_end = sum([value_named(value.name, tables.value_types, tables.totals)
+                  for value in VALUES if value.kind == f'{IN_USE}_space'])
+    small = at_end - end['large'] + reading.arenas_used - end['arenas_used']
+    return end | {name: getattr(reading, name) for name in (
+        'rss', 'files', 'arenas', 'arenas_used', 'malloc_used',
+        'malloc_free')} | {'large': min(max(0, in_use - small), in_use)}
+
+
+def history(tables):
+    """Return a list of (time_ns, {name: bytes}), oldest first: the parts of
+    the RSS, which is the last, at each reading; [] if they are not known."""
+    its = readings(tables)
+    if not resident(tables).get('rss') or not has_moments(tables):
+        return []
+    steps = growth.steps(tables)
+    [levels] = growth.in_use(tables, [0] * len(tables), 1)
+    found = []
+    for reading in its:
+        in_use = max(0, levels[steps.of(reading.time_ns)])
+        sizes = _sizes(facts_at(tables, reading, in_use), in_use)
+        found.append((reading.time_ns, _cut(sizes, reading.rss)
+                      | {RSS: reading.rss}))
+    return found
 
 
 def changes(tables):
     """Return {name of a part: by how many bytes it grew from the first quarter
-    of the time to the end}; {} if that is not known.
-
-    What is in use by malloc or in arenas and is not Python's is the libraries'.
-    """
-    its = readings(tables)
-    if len(its) < 2 or not has_moments(tables):
+    of the time to the end}; {} if that is not known."""
+    its = history(tables)
+    if len(its) < 2:
         return {}
-    steps = growth.steps(tables)
-    [levels] = growth.in_use(tables, [0] * len(tables), 1)
-    first = next((one for one in its
-                  if one.time_ns >= growth.quarter(tables)), its[-1])
-    last = its[-1]
-    in_use = levels[-1] - levels[steps.of(first.time_ns)]
-    found = {
-        'Python, in use': in_use,
-        'C libraries': (last.malloc_used + last.arenas_used
-                        - first.malloc_used - first.arenas_used - in_use),
-        'files': last.files - first.files,
-        'Python, free': (last.arenas - last.arenas_used
-                         - first.arenas + first.arenas_used),
-        'malloc, free': last.malloc_free - first.malloc_free}
-    rss = last.rss - first.rss
-    return found | {'rest': rss - sum(found.values()), 'RSS': rss}
+    first = next((parts for time_ns, parts in its
+                  if time_ns >= growth.quarter(tables)), its[-1][1])
+    return {name: size - first[name] for name, size in its[-1][1].items()}

@@ -149,11 +149,13 @@ class Gate(Value):
 
     target   its text, such as 'total:3%'
     least    the increase that counts, as a share of what it was before
+    least_bytes
+             the same of memory in bytes; None: it is the share
     row      its DiffRow
     verdict  'regression', 'passed' or 'inconclusive'
     """
 
-    __slots__ = 'target', 'least', 'row', 'verdict'
+    __slots__ = 'target', 'least', 'row', 'verdict', 'least_bytes'
 
 
 class GILHolderRow(_Row):

@@ -212,13 +212,18 @@ class Tables:
 
     def with_samples(self, numbers):
         """Return the same tables with those samples alone."""
-        tables = self._with(columns=[
+        tables = self.with_columns([
             schema.column(map(column.__getitem__, numbers))
             for column in self.columns])
-        tables._add_up()
         if self.has_timeline:
             tables._timeline = lambda _: self.timeline.of_rows(
                 {old: new for new, old in enumerate(numbers)})
+        return tables
+
+    def with_columns(self, columns, **facts):
+        """Return the same tables with others of the same schema."""
+        tables = self._with(columns=columns, **facts)
+        tables._add_up()
         return tables
 
     def with_facts(self, **facts):

@@ -8,6 +8,7 @@ from profile_sampling._data import diff
 from profile_sampling._data.label_names import without_mark
 from profile_sampling._data.values import STATES, value_type
 from profile_sampling._formats import report_files
+from profile_sampling._formats.memory import round_figure
 from profile_sampling._formats.table import WIDTH, Column, Table, lines
 from profile_sampling._formats.words import (
     counted, long_title, percent, seconds, state_name, wrapped)
@@ -124,6 +125,7 @@ def document(difference):
         'after': _side(difference.after),
         'total': _change(difference.total),
         'gates': [{'target': gate.target, 'least': gate.least,
+                   'least_bytes': gate.least_bytes,
                    'verdict': gate.verdict} | _change(gate.row)
                   for gate in difference.gates],
         'verdict': difference.verdict(),
@@ -222,7 +224,9 @@ def _gate(gate, difference):
     # What one run says of the next is not known.
     margin = ('?' if difference.method == diff.SAMPLING or not row.before
               else f'{100 * row.margin / abs(row.before):,.1f} %')
-    return (f'{gate.target} ({100 * gate.least:g} %)', _relative(row), margin,
+    least = (f'{100 * gate.least:g} %' if gate.least_bytes is None
+             else round_figure(gate.least_bytes))
+    return (f'{gate.target} ({least})', _relative(row), margin,
             _VERDICTS[gate.verdict])
 
 

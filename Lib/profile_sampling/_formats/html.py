@@ -29,7 +29,7 @@ def encode(tables, *, with_source=True, source_roots=None, base=None,
     shown = sources.found(tables, source_roots) if with_source else None
     blocks = {'profile': writer.encode(tables),
               'document': document(tables, mine, all, changes=changes,
-                                   sources=shown)}
+                                   sources=shown, base=base)}
     if base is not None:
         blocks['base'] = document(base, mine, all)
     if shown is not None:

@@ -3,9 +3,10 @@
 from profile_sampling._data import by_memory
 from profile_sampling._data.allocations import (
     ALLOCATED, IN_USE, has_moments, resident, space)
-from profile_sampling._data.by_site import sites_of
+from profile_sampling._data.by_site import called_name, is_outside, sites_of
 from profile_sampling._data.growth import GREW, SURVIVED
-from profile_sampling._data.values import Value
+from profile_sampling._data.rows import DiffRow
+from profile_sampling._data.values import NO_FRAMES, Value
 from profile_sampling._formats import memory
 from profile_sampling._formats.sites import place_cells, place_columns
 from profile_sampling._formats.table import WIDTH, Column, Table, lines
@@ -14,7 +15,7 @@ from profile_sampling._formats.words import date, share, wrapped
 TOP = 15
 # Of what is shorter nothing is said by the hour.
 _SHORTEST_NS = 60_000_000_000
-_NOTE = ('Growth alone is no leak: a cache that fills looks the same until it '
+NOTE = ('Growth alone is no leak: a cache that fills looks the same until it '
          'is full. A third snapshot tells. ~: less than its \N{PLUS-MINUS SIGN}')
 
 
@@ -59,7 +60,35 @@ def text(before, after, *, mine=(), all=False, top=TOP, width=WIDTH,
     result += wrapped(_first(before, after, whole, shown).split(' '), width,
                       ' ')
     return '\n'.join([*result, '', *lines(table, width, color), '',
-                      *wrapped(_NOTE.split(' '), width, ' ')]) + '\n'
+                      *wrapped(NOTE.split(' '), width, ' ')]) + '\n'
+
+
+def for_page(before, after, *, mine=(), all=False):
+    """Return (the sentence, the DiffRow of all, a list of (DiffRow, what
+    survived, in words)), the largest change first."""
+    whole, changes = _changes(before, after, mine, all)
+    found = sorted(changes, key=lambda its: -abs(its.bytes))
+    return (_first(before, after, whole, [its for its in found
+                                          if its.is_sure]),
+            _diff_row(whole), [(_diff_row(its), _survived(its))
+                               for its in found])
+
+
+def _diff_row(its):
+    of = its.row.of
+    if of is None:
+        return DiffRow('total', None, 0, '', its.before, its.after, its.margin,
+                       (its.before,), (its.after,))
+    function = None if is_outside(of.function) else of.function
+    return DiffRow(
+        NO_FRAMES if of.function is None else of.function.name, function,
+        of.line, called_name(of), its.before, its.after, its.margin,
+        (its.before,), (its.after,))
+
+
+def _survived(its):
+    return memory.part_of(its.row.bytes(SURVIVED),
+                          max(its.allocated, its.row.bytes(SURVIVED)))
 
 
 def _changes(before, after, mine, all):
@@ -73,10 +102,9 @@ def _changes(before, after, mine, all):
 
 
 def _change(row, old):
-    before, allocated = (0, 0) if old is None else (
-        old.bytes(IN_USE), old.bytes(ALLOCATED))
-    return _Change(row, before, row.bytes(IN_USE), row.amounts[GREW][2],
-                   row.bytes(ALLOCATED) - allocated)
+    return _Change(row, 0 if old is None else old.bytes(IN_USE),
+                   row.bytes(IN_USE), row.amounts[GREW][2],
+                   row.bytes(ALLOCATED))
 
 
 def _rows(its):
@@ -127,8 +155,7 @@ def _table(changes, unit, width):
         (Column('', '\N{PLUS-MINUS SIGN}', 'word', 'text'),
          lambda its: memory.margin(its.margin, unit)),
         (Column('', 'survived', 'word', 'text'),
-         lambda its: share(max(its.row.bytes(SURVIVED), 0),
-                           max(its.allocated, its.row.bytes(SURVIVED))))]
+         _survived)]
     columns += [(column, lambda its, number=number: _place(its)[number])
                 for number, column in enumerate(place_columns('line'))]
     if width >= memory.WITH_IN:

@@ -9,7 +9,7 @@ from profile_sampling._data.values import printable
 _CLOCKS = {'wall': 'wall', 'cpu': 'CPU'}
 # Units that are not written out, and characters of other tools' kinds.
 _UNITS = {'count': ''}
-_SIZES = 'KiB', 'MiB', 'GiB', 'TiB'
+_SIZES = 'KB', 'MB', 'GB', 'TB'     # of 1,024
 _KIND = 16
 _STATE_NAMES = {state.name: state.word for state in states.TABLE}
 # Characters of packages that are looked at; what is longer no person has

@@ -246,6 +246,11 @@ def _begin(request, by_option):
         write.count(request.calls, request.watch)
     except RuntimeError as exc:
         _say(f'sampleprof: {exc}. Sampling goes on')
+    if request.alloc and not request.quiet:
+        import _tracemalloc
+        if _tracemalloc.is_tracing():
+            _say('sampleprof: tracemalloc is on, too: the time that the '
+                 "program takes is mostly tracemalloc's")
     if request.spool:
         write.start()
 

@@ -1,10 +1,10 @@
 // What the page is about, for whoever draws a part of it.
 
-import type {Changes, Document} from './document';
+import type {Changes, Document, Value} from './document';
 import {Model, type Selection, type Sum} from './model';
 import {initial, toAddress, type Query, type ViewName} from './query';
 import type {Sources} from './source';
-import {amount, said} from './words';
+import {amount, BYTES, said} from './words';
 
 export interface Side {
   readonly model: Model;
@@ -49,8 +49,10 @@ export class App {
   }
 
   get selection(): Selection {
-    const {state, time, label, idle} = this.query;
-    return {state, time, label, idle};
+    const {state, time, label, idle, measure, at, view} = this.query;
+    // A moment is of what is in use then, a part of the time of all.
+    return {state, time, label, idle, at, measure: view === 'memory'
+      ? measure || 'in_use' : view === 'flame' ? measure : ''};
   }
 
   /** What each sample weighs, of what is selected. */
@@ -66,12 +68,17 @@ export class App {
     return this.model.sum(this.weights);
   }
 
+  /** What amounts of the selection are. */
+  get value(): Value {
+    return this.selection.measure ? BYTES : this.model.doc.value;
+  }
+
   amount(number: number, scale = number): string {
-    return amount(this.model.doc.value, number, scale);
+    return amount(this.value, number, scale);
   }
 
   said(number: number): string {
-    return said(this.model.doc.value, number);
+    return said(this.value, number);
   }
 
   /** Ask for something else; *isStep*: Back leads here again. */

@@ -3,10 +3,11 @@
 import type {App, View} from './app';
 import {bar, parts} from './bars';
 import {choices, h, head, link, stacked} from './dom';
-import type {CallChange, Change, Changes, Since} from './document';
+import type {CallChange, Change, Changes, Memory, Since} from './document';
 import {finder, UNFILTERED, type Sum} from './model';
+import {PARTS} from './memory';
 import {
-  amount, baseName, clock, heading, plural, said, signed, STATES, time,
+  amount, baseName, BYTES, clock, heading, plural, said, signed, STATES, time,
 } from './words';
 
 const ROWS = 200;
@@ -63,12 +64,14 @@ function drawChanges(app: App, found: Changes, place: HTMLElement): void {
     (a, b) => Math.abs(b.change) - Math.abs(a.change));
   const same = rows.filter((row) => !row.is_clear);
   const [was, is] = isSince(found) ? found.states.map(sumOf) : sidesOf(app);
+  const memories = found.value.unit === 'bytes' ? memoriesOf(app) : null;
   const [before, now] = isSince(found)
     ? [clock(found.moment), 'now'] as const : ['before', 'after'] as const;
   const text = isSince(found) ? leadSince(app, found, clear)
     : lead(found, clear);
   place.replaceChildren(text, ...chosen,
-    ...was && is ? sums(app, found, before, was, now, is) : [],
+    ...memories ? partsOfBoth(...memories)
+      : was && is ? sums(app, found, before, was, now, is) : [],
     table(app, found, clear, same),
     ...(isSince(found) ? ['Figures are threads: how many were there at a ' +
       'time, on average. Click in the history above to compare another ' +
@@ -112,6 +115,9 @@ function leadSince(app: App, {moment, length_s, states}: Since,
 }
 
 function lead(found: Changes, clear: readonly Change[]): HTMLElement {
+  if (found.lead) {
+    return h('p', {class: 'lead'}, `${found.lead}.`);
+  }
   const {total, value} = found;
   const part = total.before ? Math.abs(100 * total.change / total.before) : 0;
   const isLess = total.change < 0;
@@ -146,7 +152,7 @@ function sidesOf(app: App): (Sum | undefined)[] {
   if (!before || !after) {
     return [undefined, undefined];
   }
-  const all = {...UNFILTERED, idle: false};
+  const all = {...UNFILTERED, idle: false, measure: ''} as const;
   // Of one run, as in the table.
   const found = app.changes!;
   return [before, after].map(({model}, number) => {
@@ -176,6 +182,38 @@ function sums(app: App, {value}: Changes, before: string, was: Sum,
       })))];
 }
 
+function memoriesOf({sides: {before, after}}: App): [Memory, Memory] | null {
+  const was = before?.model.doc.memory, is = after?.model.doc.memory;
+  return was && is ? [was, is] : null;
+}
+
+/** Of what the RSS consisted in both. */
+function partsOfBoth(...both: [Memory, Memory]): HTMLElement[] {
+  const wholes = both.map(({parts}) => parts[parts.length - 1]?.bytes ?? 0);
+  if (wholes.includes(0)) {
+    return [];
+  }
+  const line = (name: string, {parts}: Memory, whole: number) => [
+    h('span', {class: 'm2'}, name), h('span', {class: 'bar', role: 'img',
+      'aria-label': parts.map((part) => `${part.name} ${
+        amount(BYTES, part.bytes)}`).join(', '),
+      'style.width': `${100 * whole / Math.max(...wholes)}%`},
+    ...parts.slice(0, -1).filter(({bytes}) => bytes > 0).map((part) => h('i', {
+      class: `s-${PARTS[part.name]![0]}`, 'style.flex': part.bytes / whole}))),
+    h('span', {}, amount(BYTES, whole))];
+  const [was, is] = both;
+  return [h('div', {class: 'ba'}, ...line('before', was, wholes[0]!),
+    ...line('after', is, wholes[1]!), h('div', {class: 'key2'},
+      ...is.parts.slice(0, -1).flatMap(({name, bytes}) => {
+        const more = bytes - (was.parts.find(
+          (part) => part.name === name)?.bytes ?? 0);
+        return bytes || more ? [h('span', {}, h('i', {
+          class: `sw s-${PARTS[name]![0]}`}), `${name} `, h('b', {},
+          more ? signed(amount(BYTES, more, wholes[1]!), more)
+            : 'the same'))] : [];
+      })))];
+}
+
 function nameOf(row: Change | CallChange): string {
   return row.file && row.line ? `${baseName(row.file)}:${row.line}`
     : row.name ?? 'without';
@@ -184,6 +222,7 @@ function nameOf(row: Change | CallChange): string {
 function table(app: App, found: Changes, clear: readonly Change[],
   same: readonly Change[]): HTMLElement {
   const {all} = app.query;
+  const isOfBytes = found.value.unit === 'bytes';
   const scale = scaleOf([...clear, ...all ? same : []]);
   const body = h('tbody', {}, ...clear.slice(0, ROWS).map(
     (row) => rowOf(app, found, row, scale)));
@@ -201,7 +240,7 @@ function table(app: App, found: Changes, clear: readonly Change[],
       h('td', {class: 'r w2'}, beforeAfter(found, sum('before'),
         sum('after'))),
       h('td', {class: 'r'}, change(found, sum('change'))), h('td'),
-      h('td', {class: 'bars dv'}),
+      h('td', {class: 'bars dv'}), found.lead ? h('td') : null,
       h('td', {class: 'in wide'}, 'changed less than the give or take')));
   }
   const {total} = found;
@@ -210,10 +249,12 @@ function table(app: App, found: Changes, clear: readonly Change[],
     h('td', {class: `r share ${total.change < 0 ? 'less' : 'more'}`},
       change(found, total.change)),
     h('td', {class: 'r'}, margin(found, total)),
-    h('td', {class: 'bars dv'}), h('td', {class: 'in wide'})));
+    h('td', {class: 'bars dv'}), found.lead ? h('td') : null,
+    h('td', {class: 'in wide'})));
   return stacked(h('table', {class: 'rows stack fix changes',
     'aria-label': 'Lines by change'},
-  h('colgroup', {}, ...['', '160px', '92px', '92px', '22%', '20%'].map(
+  h('colgroup', {}, ...['', '160px', '92px', '92px', '22%',
+    ...found.lead ? ['84px'] : [], '20%'].map(
     (width) => h('col', width ? {'style.width': width} : {}))),
   h('thead', {}, h('tr', {},
     head('Line of my code', 'The innermost line of yours. New and gone lines ' +
@@ -228,8 +269,11 @@ function table(app: App, found: Changes, clear: readonly Change[],
     h('th', {scope: 'col', class: 'dv bars', 'data-tip': 'The bar is the ' +
       'change; the thin line across its end is the give or take.',
     tabindex: 0}, h('div', {class: 'lm'},
-      h('span', {class: 'less'}, isSince(found) ? '← less' : '← less time'),
-      h('span', {class: 'more'}, 'more →'))),
+      h('span', {class: 'less'}, isSince(found) || isOfBytes ? '← less'
+        : '← less time'), h('span', {class: 'more'},
+        isOfBytes ? 'more in use →' : 'more →'))),
+    ...found.lead ? [head('Survived', 'Of what was allocated between the ' +
+      'two, the share that is in use in the second.', 'r')] : [],
     head('In', 'The library that the line called … and the function in ' +
       'which most of the time went.'))), body));
 }
@@ -301,6 +345,7 @@ function rowOf(app: App, found: Changes, row: Change,
   h('td', {class: `r share ${css}`}, change(found, row.change)),
   h('td', {class: 'r m2'}, margin(found, row)),
   h('td', {class: 'bars dv'}, picture(found, row, scale, css)),
+  found.lead ? h('td', {class: 'r'}, row.survived) : null,
   h('td', {class: 'in wide'}, h('span', {class: 'l', title: row.called},
     row.called)));
 }

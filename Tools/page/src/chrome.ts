@@ -3,6 +3,7 @@
 import type {App, View} from './app';
 import {bar, parts, type Part} from './bars';
 import {byId, choices, h, link} from './dom';
+import {timeText} from './memory';
 import {UNFILTERED} from './model';
 import {command} from './query';
 import {baseName, clock, percent, plural, STATES, time} from './words';
@@ -18,8 +19,10 @@ export function drawHead(app: App): void {
       h('span', {class: 'command', 'data-tip': [doc.command,
         doc.python && `Python ${doc.python}`, doc.start].filter(Boolean)
         .join(', ')}, shortCommand(doc.command) || doc.start),
-      doc.live ? null : h('span', {class: 'ph'}, time(doc.length_ns)),
-      h('span', {class: 'opt', 'data-tip': doc.mode === 'wall'
+      doc.live ? null : h('span', {class: 'ph'}, length(doc.length_ns)),
+      doc.memory?.is_all ? h('span', {class: 'opt'},
+        `memory, a sample per ${doc.memory.period}`)
+        : h('span', {class: 'opt', 'data-tip': doc.mode === 'wall'
         ? 'Real time, busy or waiting, of every thread. The other mode is ' +
           'CPU time.' : 'The time that threads had a CPU. The other mode is ' +
           'real time.'}, `${doc.mode === 'cpu' ? 'CPU' : doc.mode} time, ` +
@@ -29,12 +32,17 @@ export function drawHead(app: App): void {
   document.title = changes !== null ? `${doc.title}: before → after`
     : `${doc.title || 'Profile'}, ${time(doc.length_ns)}`;
   byId('facts').replaceChildren(...facts.filter((one) => one !== null),
-    h('span', {class: changes === null ? 'opt ph' : 'opt'},
-      plural(doc.n_samples, 'sample')),
+    doc.memory?.is_all ? '' : h('span', {class: changes === null ? 'opt ph'
+      : 'opt'}, plural(doc.n_samples, 'sample')),
     h('button', {type: 'button', class: isGood ? 'q ph' : 'q poor ph',
       'data-tip': [...quality.texts, doc.calls?.text ?? ''].join(' ').trim(),
       onclick: () => showQuality(app)},
     isGood ? 'Quality good' : `Quality: ${quality.word}`));
+}
+
+/** Of long recordings, in minutes. */
+function length(ns: number): string {
+  return ns < 6e11 ? time(ns) : `${Math.round(ns / 6e10)}\u00a0min`;
 }
 
 /** As typed, without the folder that Python is in. */
@@ -64,15 +72,20 @@ export function drawChips(app: App): void {
     class: 'chip'}, text, h('button', {type: 'button', onclick: drop,
     'aria-label': `Remove: ${text}`}, '×')));
   if (query.state) {
-    add(`state is ${STATES[query.state]!.name}`, () => app.ask({state: ''}));
+    add(`state is ${STATES[query.state]!.name}` + (app.selection.measure
+      ? ' (does not apply to memory)' : ''), () => app.ask({state: ''}));
   }
   if (query.time) {
     const [begin, end] = query.time;
     const {live, start_time_ns: start} = app.doc;
-    add(live ? `time ${clock((start + begin) / 1e9)}–` +
-      clock((start + end) / 1e9)
+    add(app.selection.measure ? timeText(app)
+      : live ? `time ${clock((start + begin) / 1e9)}–` +
+        clock((start + end) / 1e9)
       : `time ${(begin / 1e9).toFixed(1)}–${(end / 1e9).toFixed(1)} s`,
-      () => app.ask({time: null}));
+    () => app.ask({time: null}));
+  }
+  if (query.at >= 0 && app.selection.measure) {
+    add(timeText(app), () => app.ask({at: -1}));
   }
   if (query.label) {
     add(query.label.join(' '), () => app.ask({label: null}));

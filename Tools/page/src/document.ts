@@ -67,6 +67,8 @@ export interface Change {
   readonly margin: number | null;
   readonly is_clear: boolean;
   readonly called: string;
+  /** Of memory of one process, what of it is still in use; else ''. */
+  readonly survived: string;
   readonly tag: '' | 'new' | 'gone';
   readonly place: number;
 }
@@ -118,6 +120,8 @@ interface Side {
 }
 
 export interface Changes {
+  /** Of memory of one process: how it grew; else ''. */
+  readonly lead: string;
   readonly what: string;
   readonly value: Value;
   readonly method: 'sampling' | 'runs';
@@ -145,6 +149,52 @@ export interface Since extends Changes {
   readonly length_s: number;
   /** By state, before and now. */
   readonly states: readonly (readonly number[])[];
+}
+
+/** A part of the RSS. */
+export interface Part {
+  readonly name: string;
+  readonly bytes: number;
+  readonly margin: number | null;
+  readonly is_most: boolean;
+  readonly known_by: string;
+}
+
+/** Sampled allocations; what they were is in columns block_…: rows of a
+ * sample, in which step allocated and freed (255: not), how long they lived,
+ * and bytes with their variances (…_v). */
+export interface Memory {
+  /** Whether the profile is of nothing else. */
+  readonly is_all: boolean;
+  readonly period: string;
+  readonly has_moments: boolean;
+  /** Lines with less have no name. */
+  readonly least_bytes: number;
+  readonly least: string;
+  readonly margin_unit: number;
+  /** The number of the label that is the type, or -1. */
+  readonly type: number;
+  readonly begin_ns: number;
+  readonly step_ns: number;
+  readonly n_steps: number;
+  readonly quarter: number;
+  /** In which step the peak is, or -1, and when since the start. */
+  readonly peak: number;
+  readonly peak_ns: number;
+  readonly limit: number | null;
+  readonly goes_on: boolean;
+  readonly cards: readonly {
+    readonly title: string;
+    readonly figure: string;
+    readonly a: string;
+    readonly text: string;
+    readonly go: '' | 'grew' | 'peak' | 'allocated';
+    readonly link: string;
+  }[];
+  /** At the end; the last is the RSS. */
+  readonly parts: readonly Part[];
+  /** The same bytes at the end of each step; null before the first reading. */
+  readonly history: readonly (readonly number[] | null)[];
 }
 
 export interface Facts {
@@ -216,6 +266,7 @@ export interface Facts {
     readonly resolution_ns: number; readonly is_stale: boolean;
   } | null;
   readonly changes: Changes | null;
+  readonly memory: Memory | null;
   /** Of a process that runs: what is so now, in seconds since 1970. */
   readonly live?: {
     readonly at: number;

@@ -6,6 +6,7 @@ import {nothingLeft} from './chrome';
 import type {Document} from './document';
 import {byId, choices, h, head, link} from './dom';
 import {addAt, UNFILTERED, type Model} from './model';
+import {measures, WORDS} from './memory';
 import {fit, libraryColour, mineColour, Paint} from './paint';
 import {
   indexAt, layOut, nodeSums, shapeOf, statesOf, type Layout, type Shape,
@@ -97,6 +98,11 @@ class Graph {
     }, {passive: true});
   }
 
+  get #isByPackage(): boolean {
+    const {query: {colour}, selection} = this.app;
+    return colour === 'package' || selection.measure !== '';
+  }
+
   get isZoomed(): boolean {
     return this.#zoomed !== 0;
   }
@@ -120,7 +126,10 @@ class Graph {
       this.#zoomed = 0;
     }
     this.#shape = shape;
-    this.#layout = layOut(model, shape, app.weights);
+    const {weights} = app;
+    // What shrank has no width.
+    this.#layout = layOut(model, shape, app.selection.measure
+      ? weights.map((its) => Math.max(0, its)) : weights);
     this.#states = null;
     this.#hovered = null;
     this.#paint = new Paint();
@@ -143,15 +152,19 @@ class Graph {
 
   #tools(): HTMLElement {
     const {app: {query, model}, app} = this;
-    return h('div', {class: 'tools'},
-      h('span', {class: 'm2 label'}, 'Colour'),
+    const {memory} = model.doc;
+    const isTime = !app.selection.measure;
+    return h('div', {class: 'tools'}, ...memory ? [
+      h('span', {class: 'm2 label'}, 'Width'),
+      measures(app, !memory.is_all)] : [],
+      ...!isTime ? [] : [h('span', {class: 'm2 label'}, 'Colour'),
       choices('Colour', [
         {text: 'By package', isChosen: query.colour === 'package',
           tip: 'My code in strong colours, libraries pale',
           choose: () => app.ask({colour: 'package'})},
         {text: 'By state', isChosen: query.colour === 'state',
           tip: 'What each function was doing: the colours of the bar on top',
-          choose: () => app.ask({colour: 'state'})}]),
+          choose: () => app.ask({colour: 'state'})}])],
       choices('Direction', [
         {text: 'Callers on top', isChosen: !query.flip,
           tip: 'From the thread down to what it called',
@@ -165,7 +178,7 @@ class Graph {
         {text: 'Fold libraries', isChosen: query.fold,
           tip: 'Of each library keep the function that was called and the ' +
             'last one', choose: () => app.ask({fold: true})}]),
-      h('span', {class: 'pkgs'}, ...query.colour === 'package'
+      h('span', {class: 'pkgs'}, ...this.#isByPackage
         ? colouringOf(model).legend.map(([colour, text]) => h('span', {},
           h('span', {class: 'sw', 'style.background': `var(--${colour})`}),
           text))
@@ -181,6 +194,7 @@ class Graph {
       }
     }
     const total = this.#layout.totals[0]!;
+    const {measure} = this.app.selection;
     const found: (Node | string)[] = [];
     for (const node of way) {
       if (node) {
@@ -188,12 +202,14 @@ class Graph {
       }
       found.push(h('button', {type: 'button', onclick: () => this.#zoom(node),
         title: node ? this.#name(node) : null},
-      node ? this.#name(node) : `all ${this.app.said(total)}`));
+      node ? this.#name(node) : `${measure ? WORDS[measure].name : 'all'} ${
+        this.app.said(total)}`));
     }
     const its = this.#layout.totals[this.#zoomed]!;
     found.push(h('span', {class: 'm3 hint'}, this.#zoomed
       ? `${this.app.amount(its)}, ${percent(its, total)} of all`
-      : 'Click a frame to zoom in'));
+      : measure ? 'By where it was allocated, not by what ' +
+        'refers to it. Click a frame to zoom in' : 'Click a frame to zoom in'));
     this.#crumbs.replaceChildren(...found);
   }
 
@@ -357,11 +373,11 @@ class Graph {
 
   #paintFrame(pen: CanvasRenderingContext2D, node: number, x: number,
     width: number, y: number, isAncestor: boolean): void {
-    const {query, model} = this.app;
+    const {model} = this.app;
     const paint = this.#paint;
     const its = this.#shape.functions[node]!;
     const isMine = node !== 0 && model.doc.functions.origin[its] === MINE;
-    const isByPackage = query.colour === 'package';
+    const isByPackage = this.#isByPackage;
     const isDim = this.#isFound !== null && (
       node === 0 || !this.#isFound[its]);
     const x0 = Math.max(0, x);
@@ -525,7 +541,8 @@ class Graph {
         h('dd', {class: 'm2'}, percent(self, all)),
         ...calls ? [h('dt', {}, 'Calls'), h('dd', {}, count(calls)),
           h('dd', {class: 'm2'}, 'in all')] : [],
-        ...each ? [h('dt', {}, 'Each'), h('dd', {class: 'two'}, each)] : [],
+        ...each && !app.selection.measure ? [h('dt', {}, 'Each'),
+          h('dd', {class: 'two'}, each)] : [],
         ...list(app, parts))];
   }
 
@@ -598,7 +615,9 @@ class Graph {
     const all = functionSums(model, app.weights);
     const shown = all.slice(0, top);
     const total = this.#layout.totals[0]!;
-    const counts = new Map((doc.calls?.functions ?? []).map(
+    // What calls took is time.
+    const counts = new Map((app.selection.measure ? []
+      : doc.calls?.functions ?? []).map(
       ([number, calls, each]) => [number, {calls, each}]));
     const table = h('div', {}, h('table', {'aria-label': 'Functions by time'},
       h('thead', {}, h('tr', {},
@@ -679,7 +698,7 @@ const colourings = new WeakMap<Model, Colouring>();
 
 /** Modules of mine and packages have colours by their time in the whole
  * profile: so they keep them, whatever is selected. */
-function colouringOf(model: Model): Colouring {
+export function colouringOf(model: Model): Colouring {
   let found = colourings.get(model);
   if (found === undefined) {
     colourings.set(model, found = newColouring(model));
@@ -700,7 +719,7 @@ function newColouring(model: Model): Colouring {
   const functions = doc.column('node_function');
   const parents = doc.column('node_parent');
   const {totals} = nodeSums(model, parents, null, model.weights(
-    {...UNFILTERED, idle: false}));
+    {...UNFILTERED, idle: false, measure: ''}));
   const sums = new Map<string, number>();
   for (let node = 1; node < parents.length; node++) {
     const parent = parents[node]!;

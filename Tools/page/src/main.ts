@@ -10,6 +10,7 @@ import {parse, readBlock} from './document';
 import {byId, h} from './dom';
 import {flame} from './flame';
 import {isLive, Live, withKeys, type Fresh} from './live';
+import {drawRss, memory} from './memory';
 import {mine} from './mine';
 import {Model} from './model';
 import {fromAddress} from './query';
@@ -38,7 +39,9 @@ async function start(): Promise<void> {
   const after = sideOf(data);
   const app = new App(after.model.doc,
     {after, before: base ? sideOf(base) : null});
-  const views = [mine, flame, timeline, waits, slow, changes].filter(
+  // Of memory alone there is no time.
+  const views = [...app.doc.memory?.is_all ? [memory, flame]
+    : [mine, flame, timeline, waits, slow, memory], changes].filter(
     ({isThere}) => isThere(app));
   app.query = fromAddress(location.hash.slice(1), app.doc);
   setTheme(theme());
@@ -89,7 +92,8 @@ function draw(app: App, views: readonly View[]): void {
   drawChips(app);
   byId('bands').hidden = view.name === 'diff';
   if (view.name !== 'diff') {
-    drawBand(app);
+    (view.name === 'memory' || app.doc.memory?.is_all ? drawRss
+      : drawBand)(app);
   }
   drawFoot(views, view);
   const place = byId('view');
@@ -207,8 +211,8 @@ function press(app: App, views: readonly View[], event: KeyboardEvent): void {
 
 /** One step back: what was chosen last is dropped. */
 function back(app: App): void {
-  const {line, time, state, label, q} = app.query;
-  app.ask(line ? {line: ''} : time ? {time: null} : q ? {q: ''}
+  const {line, time, state, label, q, at} = app.query;
+  app.ask(line ? {line: ''} : time ? {time: null} : at >= 0 ? {at: -1} : q ? {q: ''}
     : state ? {state: ''} : label ? {label: null} : {});
 }
 

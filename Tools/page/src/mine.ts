@@ -137,12 +137,12 @@ function follow(app: App, go: string, place: number): void {
   }
 }
 
-function sourceOf(app: App, row: Row): string {
+export function sourceOf(app: App, row: Row): string {
   const {function: functions, line} = app.model.doc.places;
   return app.side.sources.line(functions[row.place]!, line[row.place]!);
 }
 
-function textOf(app: App, row: Row): string {
+export function textOf(app: App, row: Row): string {
   const number = app.model.doc.places.function[row.place]!;
   return [app.model.placeName(row.place), app.model.names[number] ?? '',
     sourceOf(app, row), row.called].join(' ');
@@ -257,7 +257,7 @@ function importsOf(app: App): string {
 }
 
 /** The packages that what is outside of my code is in, mostly. */
-function librariesOf(app: App, row: Row): string {
+export function librariesOf(app: App, row: Row): string {
   const {model, weights} = app;
   const {package: packages} = model.doc.functions;
   const functions = model.doc.column('node_function');

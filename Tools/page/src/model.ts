@@ -1,5 +1,6 @@
 // The profile: what is selected of its samples, and sums of that.
 
+import {Blocks, type Measure, type Measured} from './blocks';
 import type {Document} from './document';
 import {shortNames} from './words';
 
@@ -10,10 +11,14 @@ export interface Selection {
   readonly time: readonly [number, number] | null;
   readonly label: readonly [key: string, value: string] | null;
   readonly idle: boolean;
+  /** Of memory, '' is the time; and the step at whose end it was in use, -1:
+   * at the end of all. */
+  readonly measure: Measure | '';
+  readonly at: number;
 }
 
 /** All of the profile but for what is idle or is not. */
-export const UNFILTERED = {state: '', time: null, label: null} as const;
+export const UNFILTERED = {state: '', time: null, label: null, at: -1} as const;
 
 /** A sum, and what of it was in each state, by the state's number. */
 export interface Sum {
@@ -53,7 +58,9 @@ export class Model {
   readonly places: Uint32Array;
   readonly #isNowhere: boolean[];
   readonly #calls: ReadonlyMap<string, LineCalls>;
+  readonly blocks: Blocks | null;
   #known = new Map<string, Float64Array>();
+  #measured = new Map<string, Measured>();
 
   constructor(readonly doc: Document) {
     const {module, qualname} = doc.functions;
@@ -77,6 +84,7 @@ export class Model {
     this.places = Uint32Array.from(
       this.paths as ArrayLike<number> & Iterable<number>,
       (path) => this.pathPlaces[path]!);
+    this.blocks = doc.memory && new Blocks(doc, this.length);
     this.#isNowhere = doc.states.map(
       (state) => doc.rules.nowhere.includes(state));
   }
@@ -100,7 +108,38 @@ export class Model {
     return found;
   }
 
-  #weigh({state, time, label, idle}: Selection): Float64Array {
+  /** Bytes of a measure, and their variances, of what is selected. */
+  measured(selection: Selection): Measured {
+    const {measure, time, label, at} = selection;
+    const key = JSON.stringify([measure, time, label, at]);
+    let found = this.#measured.get(key);
+    if (found === undefined) {
+      if (this.#measured.size > 16) {
+        this.#measured.clear();
+      }
+      found = this.blocks!.measured(
+        measure || 'in_use', this.blocks!.steps(selection));
+      const isLabelled = label && this.#withLabel(label);
+      const labels = this.doc.column('sample_labels');
+      for (let i = 0; isLabelled && i < this.length; i++) {
+        if (!isLabelled[labels[i]!]) {
+          found.bytes[i] = found.variances[i] = 0;
+        }
+      }
+      this.#measured.set(key, found);
+    }
+    return found;
+  }
+
+  /** How far a sum of bytes may be off. */
+  marginOf(variance: number): number {
+    return this.doc.memory!.margin_unit * Math.sqrt(Math.max(0, variance));
+  }
+
+  #weigh({state, time, label, idle, measure, at}: Selection): Float64Array {
+    if (measure) {
+      return this.measured({state, time, label, idle, measure, at}).bytes;
+    }
     const weights = time === null ? Float64Array.from(
       this.#values as ArrayLike<number> & Iterable<number>)
       : this.between(time);

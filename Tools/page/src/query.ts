@@ -1,12 +1,16 @@
 // What is asked for, and how the page's address says it.
 
+import type {Measure} from './blocks';
 import type {Document} from './document';
 import type {Selection} from './model';
 import {STATES} from './words';
 
-export type ViewName = 'mine' | 'flame' | 'time' | 'waits' | 'slow' | 'diff';
+export type ViewName =
+  'mine' | 'flame' | 'time' | 'waits' | 'slow' | 'memory' | 'diff';
 export const VIEW_NAMES: readonly ViewName[] = [
-  'mine', 'flame', 'time', 'waits', 'slow', 'diff'];
+  'mine', 'flame', 'time', 'waits', 'slow', 'memory', 'diff'];
+export const MEASURES: readonly Measure[] = [
+  'in_use', 'peak', 'grew', 'survived', 'allocated', 'churn'];
 
 /** Of a live page: in seconds, and its name. */
 export const WINDOWS: readonly (readonly [number, string])[] = [
@@ -38,11 +42,15 @@ export interface Query extends Selection {
    * now is compared with, in seconds since 1970. */
   readonly window: number;
   readonly since: number;
+  /** What the bands of memory are. */
+  readonly bands: 'line' | 'package' | 'type';
 }
 
 export function initial(doc: Document): Query {
   return {
-    view: doc.changes ? 'diff' : 'mine', state: '', time: null, label: null,
+    view: doc.changes ? 'diff' : doc.memory?.is_all ? 'memory' : 'mine',
+    measure: doc.memory?.is_all ? 'in_use' : '', at: -1, bands: 'line',
+    state: '', time: null, label: null,
     idle: false, q: '', line: '', colour: 'package', flip: false, fold: false,
     all: false, slow: '', from: 0, side: 'after', waits: '',
     sort: doc.changes?.calls?.is_first ? 'calls' : 'time',
@@ -55,7 +63,7 @@ export function toAddress(query: Query, doc: Document): string {
   const parts = new URLSearchParams();
   const first = initial(doc);
   for (const name of ['view', 'state', 'q', 'line', 'colour', 'lanes', 'sort',
-    'slow', 'side', 'waits'] as const) {
+    'slow', 'side', 'waits', 'measure', 'bands'] as const) {
     if (query[name] !== first[name]) {
       parts.set(name, query[name]);
     }
@@ -70,6 +78,9 @@ export function toAddress(query: Query, doc: Document): string {
   }
   if (query.label) {
     parts.set('where', query.label.join('='));
+  }
+  if (query.at >= 0) {
+    parts.set('at', String(query.at));
   }
   for (const name of ['from', 'window', 'since'] as const) {
     if (query[name] !== first[name]) {
@@ -94,7 +105,7 @@ export function fromAddress(text: string, doc: Document): Query {
     view: one('view', VIEW_NAMES, first.view),
     state: one('state', Object.keys(STATES).filter(
       (state) => doc.states.includes(state)), ''),
-    time: doc.timeline && begin >= 0 && end > begin ? [begin, end] : null,
+    time: (doc.timeline ?? doc.memory) && begin >= 0 && end > begin ? [begin, end] : null,
     label: doc.label_keys.includes(key) ? [key, value.join('=')] : null,
     idle: parts.get('idle') === '1',
     q: parts.get('q') ?? '',
@@ -112,6 +123,9 @@ export function fromAddress(text: string, doc: Document): Query {
     window: WINDOWS.find(([seconds]) => String(seconds) === parts.get(
       'window'))?.[0] ?? first.window,
     since: Math.max(0, Number(parts.get('since')) || 0),
+    measure: doc.memory ? one('measure', MEASURES, first.measure) : '',
+    at: doc.memory && parts.has('at') ? Number(parts.get('at')) || 0 : -1,
+    bands: one('bands', ['line', 'package', 'type'], first.bands),
   };
 }
 
@@ -130,9 +144,21 @@ export function command(query: Query, doc: Document): string {
     const [key, value] = query.label;
     words.push('--where', `${key}=^${escaped(value)}$`);
   }
+  const isMemory = query.measure !== '' &&
+    (query.view === 'memory' || query.view === 'flame');
+  if (isMemory) {
+    words.push('--memory', ...query.measure === 'in_use' ? []
+      : ['--value', query.measure]);
+  }
   if (query.time) {
     const [begin, end] = query.time.map((ns) => String(ns / 1e9));
-    words.push('--from', begin!, '--to', end!);
+    words.push(...isMemory ? ['--time', `${begin}..${end}`]
+      : ['--from', begin!, '--to', end!]);
+  }
+  if (isMemory && query.at >= 0) {
+    const {begin_ns: first, step_ns: step} = doc.memory!;
+    words.push('--at', String(((query.at + 1) * step + first -
+      doc.start_time_ns) / 1e9));
   }
   if (query.view === 'waits') {
     words.push('--waits', ...query.waits === 'tasks' ? ['--tasks'] : []);

@@ -4,7 +4,7 @@ import type {App} from './app';
 import {bar, inWords, parts} from './bars';
 import {h, link} from './dom';
 import type {Document} from './document';
-import {addAt, greatest, type Row} from './model';
+import {addAt, greatest, type Row, type Sum} from './model';
 import {count, percent, plural} from './words';
 
 interface Text {
@@ -75,7 +75,8 @@ export function sourcePanel(app: App, row: Row): HTMLElement {
       waitsFor(app, row.place)),
     text === null || Object.keys(text.lines).length === 0
       ? h('p', {class: 'sum'}, ...why(app, text, number))
-      : code(app, number, line, text),
+      : code(app, number, line, text, (sum, most) => bar(
+        app, parts(app, sum), most)),
     callees(app, row.place));
 }
 
@@ -98,7 +99,7 @@ function callees({model}: App, place: number): HTMLElement | null {
         each ? h('span', {class: 'm2'}, `, ${each} each`) : null)));
 }
 
-function why(app: App, text: Text | null, number: number): string[] {
+export function why(app: App, text: Text | null, number: number): string[] {
   if (number < 0) {
     return ['It has no line of yours.'];
   }
@@ -110,7 +111,7 @@ function why(app: App, text: Text | null, number: number): string[] {
     : 'The source of this function is not in this page.'];
 }
 
-function actions(app: App, {place}: Row): HTMLElement[] {
+export function actions(app: App, {place}: Row): HTMLElement[] {
   const {model} = app;
   const found = [link('Flame graph', () => app.show('flame', {
     q: model.names[model.doc.places.function[place]!] ?? ''}))];
@@ -158,8 +159,9 @@ function callsText({model}: App, number: number, line: number): string {
   return its === undefined ? '' : count(its.calls);
 }
 
-function code(app: App, number: number, line: number,
-  text: Text): HTMLElement {
+/** The lines of a function, with what each has and a bar of it. */
+export function code(app: App, number: number, line: number, text: Text,
+  barOf: (sum: Sum, most: number) => HTMLElement): HTMLElement {
   const sums = app.model.lineSums(number, app.weights);
   const {total} = app.sum;
   const most = Math.max(...[...sums.values()].map(({total}) => total), 0);
@@ -178,7 +180,7 @@ function code(app: App, number: number, line: number,
           ? app.amount(sum.total, most) : ''),
         hasCalls ? h('span', {class: 't m2'}, callsText(app, number, its))
           : null,
-        sum ? bar(app, parts(app, sum), most) : h('span'),
+        sum ? barOf(sum, most) : h('span'),
         h('span', {class: 'no'}, String(its)),
         h('pre', {}, text.lines[String(its)]!));
     }));

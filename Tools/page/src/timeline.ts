@@ -201,13 +201,23 @@ function shortTime(ns: number): string {
 function brush(app: App): HTMLElement {
   const length = app.model.doc.duration_ns;
   const {time: chosen} = app.query;
+  return brushOf(app, chosen, length, chosen ? text(chosen) : '', 1e6,
+    (range) => app.ask({time: range && range[1] - range[0] >
+      LEAST_PART * length ? range : null}));
+}
+
+/** A range of a length that is dragged, in steps; a click is none. */
+export function brushOf(app: App, chosen: readonly [number, number] | null,
+  length: number, said: string, step: number,
+  choose: (range: [number, number] | null, at: number) => void,
+  ...marks: HTMLElement[]): HTMLElement {
   const share = (ns: number) => `${100 * ns / length}%`;
   const element = h('div', {
     class: 'brush', tabindex: 0, role: 'slider', 'data-key': 'brush',
     'aria-label': 'Chosen time', 'aria-valuemin': 0,
-    'aria-valuemax': length / 1e9,
-    'aria-valuenow': (chosen?.[0] ?? 0) / 1e9, 'aria-valuetext': chosen
-      ? `${text(chosen)}` : 'all'},
+    'aria-valuemax': length / step,
+    'aria-valuenow': (chosen?.[0] ?? 0) / step,
+    'aria-valuetext': said || 'all'},
   ...chosen ? [
     h('div', {class: 'shade', 'style.left': 0,
       'style.width': share(chosen[0])}),
@@ -215,11 +225,11 @@ function brush(app: App): HTMLElement {
       'style.right': 0}),
     h('div', {class: 'win', 'style.left': share(chosen[0]),
       'style.width': share(chosen[1] - chosen[0])},
-    h('span', {}, text(chosen)))] : []);
+    h('span', {}, said))] : [], ...marks);
   element.addEventListener('pointerdown', (event) => {
     const {left, width} = element.getBoundingClientRect();
     const at = (x: number) => Math.round(Math.max(0, Math.min(1,
-      (x - left) / width)) * length / 1e6) * 1e6;
+      (x - left) / width)) * length / step) * step;
     const begin = at(event.clientX);
     const win = h('div', {class: 'win'});
     element.append(win);
@@ -237,7 +247,7 @@ function brush(app: App): HTMLElement {
       const [from, to] = range(clientX);
       app.isDragged = false;
       app.pause();
-      app.ask({time: to - from > LEAST_PART * length ? [from, to] : null});
+      choose(to > from ? [from, to] : null, from);
     }, {once: true});
     event.preventDefault();
     element.focus({preventScroll: true});

@@ -57,7 +57,7 @@ export function shapeOf(model: Model, fold: boolean, flip: boolean): Shape {
     places[node] = grown.node(flip ? [...shown].reverse() : shown);
   }
   const {totals} = nodeSums(model, grown.parents, places, model.weights(
-    {...UNFILTERED, idle: true}));
+    {...UNFILTERED, idle: true, measure: ''}));
   return ordered(grown, totals, places);
 }
 

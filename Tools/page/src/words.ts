@@ -17,8 +17,12 @@ const MOST_FOLDERS = 64;
 const MINUS = '\u2212';
 const MS = 1e6;
 const SECOND = 1e9;
-const UNITS: readonly [number, string][] = [
-  [2 ** 30, 'GiB'], [2 ** 20, 'MiB'], [2 ** 10, 'KiB']];
+/** Least amount of a unit in a table, its bytes, name and decimals; 1 KB is
+ * 1,024 bytes. */
+const UNITS: readonly [number, number, string, number][] = [
+  [10 * 2 ** 30, 2 ** 30, 'GB', 2], [2 ** 20, 2 ** 20, 'MB', 1],
+  [2 ** 10, 2 ** 10, 'KB', 1], [0, 1, 'B', 0]];
+export const BYTES: Value = {name: 'bytes', kind: 'bytes', unit: 'bytes'};
 
 export function count(number: number): string {
   return Math.round(number).toLocaleString('en-US');
@@ -59,9 +63,9 @@ export function amount(value: Value, number: number, scale = number): string {
       : `${(number / MS).toFixed(1)}${NO_BREAK}ms`;
   }
   if (value.unit === 'bytes') {
-    const [size, name] = UNITS.find(([least]) => Math.abs(scale) >= least) ??
-      [1, 'bytes'];
-    return `${(number / size).toFixed(size > 1 ? 1 : 0)}${NO_BREAK}${name}`;
+    const [, size, name, digits] = UNITS.find(
+      ([least]) => Math.abs(scale) >= least)!;
+    return `${grouped(number / size, digits)}${NO_BREAK}${name}`;
   }
   if (value.unit === 'threads') {
     return number.toFixed(2);
@@ -69,11 +73,37 @@ export function amount(value: Value, number: number, scale = number): string {
   return count(number) + (value.unit === 'count' ? '' : ` ${value.unit}`);
 }
 
-/** In a sentence. */
+function grouped(number: number, digits: number): string {
+  return number.toLocaleString('en-US', {minimumFractionDigits: digits,
+    maximumFractionDigits: digits}).replace(/^-/, MINUS);
+}
+
+/** In a sentence: three digits. */
 export function said(value: Value, number: number): string {
+  if (value.unit === 'bytes') {
+    const [, size, name] = UNITS.find(
+      ([, size]) => Math.abs(number) >= 0.9995 * size) ?? UNITS.at(-1)!;
+    const its = number / size;
+    return `${grouped(its, size === 1 || Math.abs(its) >= 99.95 ? 0
+      : Math.abs(its) >= 9.995 ? 1 : 2)}${NO_BREAK}${name}`;
+  }
   return value.unit === 'nanoseconds' ? time(number)
     : value.unit === 'threads' ? `${number.toFixed(1)} threads`
       : amount(value, number);
+}
+
+/** A margin in the unit of another amount, or that there is none. */
+export function plusMinus(margin: number, scale: number): string {
+  const [, size, , digits] = UNITS.find(
+    ([least]) => Math.abs(scale) >= least)!;
+  return margin / size < 0.5 * 10 ** -digits ? 'exact'
+    : `± ${grouped(margin / size, digits)}`;
+}
+
+/** A share of what there was, however small. */
+export function shareOf(part: number, whole: number): string {
+  return part <= 0 || whole <= 0 ? '–' : part < 0.001 * whole
+    ? `<${NO_BREAK}0.1${NO_BREAK}%` : percent(part, whole);
 }
 
 export function signed(text: string, number: number): string {

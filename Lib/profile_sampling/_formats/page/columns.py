@@ -7,6 +7,7 @@ from operator import sub
 
 from profile_sampling._data import (
     by_label, by_site, by_wait, culprits, keys, trees)
+from profile_sampling._data.allocations import MOMENTS, VALUES, has_memory
 from profile_sampling._data.label_names import TASKS
 from profile_sampling._data.tables import FRAME_COLUMNS
 from profile_sampling._data.values import DELAY, MEASURED, WALL
@@ -50,8 +51,9 @@ class Columns:
     holders, waits
                lists of (package or C function, number of the place or -1, how)
                and of (name, kind); None is the first
-    wait_of_samples
-               for each sample the number of its wait
+    wait_of_samples, number_of
+               for each sample the number of its wait, and of what it is in
+               the document, or -1
     libraries, label_keys, label_sets, timeline
                as in the document
     """
@@ -66,18 +68,23 @@ class Columns:
                         else [0] * len(self._values))
         self._weighs = [value != 0 or delay != 0 for value, delay
                         in zip(self._values, self._delays)]
+        if has_memory(tables):
+            self._weighs = list(map(any, zip(self._weighs, *[
+                tables.value(its.name) for its in VALUES
+                if its in tables.value_types])))
         self.packed = Packed()
         nodes = tables.tree()
         used = set(compress(self._stacks, self._weighs))
         # Holders of the GIL may be at places.
         paths = self._add_paths(nodes, used)
         self.waits, self.wait_of_samples = by_wait.waits(tables)
-        self.timeline = self._add_timeline(self._add_samples({
+        self.number_of = self._add_samples({
             'node': self._add_nodes(nodes, used), 'path': paths,
             'thread': tables.column('thread'), 'labels': self._labels(),
             'state': tables.column('state'),
             **self._called(), **self._held(),
-            'wait': self.wait_of_samples}))
+            'wait': self.wait_of_samples})
+        self.timeline = self._add_timeline(self.number_of)
 
     def _add_nodes(self, nodes, used):
         """Add the tree by function; return for each sample its node there."""
@@ -142,7 +149,9 @@ class Columns:
                            for key in self.label_keys]))
                 or [()] * len(tables.labels))
         # Other keys of the profile are chosen like labels.
-        others = [*tables.schema.plain_keys,
+        moments = [key.name for key in MOMENTS]
+        others = [*[key for key in tables.schema.plain_keys
+                    if key not in moments],
                   *['pid'] * (len(tables.processes) > 1)]
         self.label_keys += others
         others = zip(*[keys.values(tables, key) for key in others])

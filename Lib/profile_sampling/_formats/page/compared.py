@@ -3,6 +3,7 @@
 from profile_sampling._data.by_site import NO_LINES
 from profile_sampling._data.diff import LINE
 from profile_sampling._formats import changes as words_of
+from profile_sampling._formats import memory_changes
 from profile_sampling._formats.json_text import known_text
 from profile_sampling._formats.page import words
 from profile_sampling._formats.words import counted
@@ -11,24 +12,30 @@ from profile_sampling._formats.words import counted
 _CALLS = 200
 
 
-def changes(difference, columns, sources=None):
+def changes(difference, columns, sources=None, growth=None):
     """Return what the document says of a Difference; *columns* are those of
-    the profile after."""
+    the profile after.  *growth* is what memory_changes.for_page() says of one
+    process."""
     value_type = difference.value_type
     lines = {(its['name'], its['filename'], its['first_line']): its['lines']
              for its in (sources or {}).get('functions', ())}
     is_by_line = difference.question.by == LINE
     said = words_of.words(difference)
+    lead, total, rows = growth or (
+        '', difference.total, [(row, '') for row in difference.rows])
+    if growth:
+        is_by_line, said['notes'] = True, [memory_changes.NOTE]
     return {
+        'lead': lead,
         'what': said['what'], 'notes': said['notes'],
         'value': {'name': value_type.name, 'kind': value_type.kind,
                   'unit': value_type.unit},
         'method': difference.method,
-        'is_doubtful': words_of.is_doubtful(difference),
+        'is_doubtful': not growth and words_of.is_doubtful(difference),
         'before': _side(difference.before), 'after': _side(difference.after),
-        'total': _amounts(difference.total),
+        'total': _amounts(total),
         'rows': [_amounts(row) | _place(row, columns, lines, is_by_line)
-                 for row in difference.rows],
+                 | {'survived': survived} for row, survived in rows],
         'calls': _calls(difference, columns)}
 
 

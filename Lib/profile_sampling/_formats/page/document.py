@@ -10,10 +10,10 @@ from profile_sampling._data.by_site import (
     COUNTING_CALLS, HARDLY, IMPORTS, MOSTLY, OUTSIDE, sites_of)
 from profile_sampling._data.on_clocks import on_clocks
 from profile_sampling._data.values import COUNT, NOWHERE, STATES
-from profile_sampling._formats import header, json_text
+from profile_sampling._formats import header, json_text, memory_changes
 from profile_sampling._formats.findings import findings
 from profile_sampling._formats.page import (
-    calls, cards, compared, requests, words)
+    calls, cards, compared, memory, requests, words)
 from profile_sampling._formats.page.columns import Columns
 from profile_sampling._formats.pprof import writer
 
@@ -29,15 +29,15 @@ _ORIGINS = (origins.MINE, origins.PACKAGES, origins.STDLIB, None)
 
 
 def document(tables, mine=(), all=False, *, changes=None,
-             sources=None, more=None):
+             sources=None, base=None, more=None):
     """Return the bytes of the document of some Tables.
 
     *mine* and *all* say whose lines are shown; see by_site.sites_of().
-    *changes* is the Difference to another profile, whose lines are shown as
-    far as *sources* has them; see sources.found().  *more* is called with the
-    Columns, and returns what takes the place of these facts.
+    *changes* is the Difference to another profile, *base*, whose lines are
+    shown as far as *sources* has them; see sources.found().  *more* is called
+    with the Columns, and returns what takes the place of these facts.
     """
-    sites = sites_of(on_clocks(tables), mine, all)
+    sites = sites_of(on_clocks(tables, with_memory=True), mine, all)
     columns = Columns(sites)
     found = findings(tables, sites)
     facts = (_facts(tables, sites) | _functions(tables, mine)
@@ -51,8 +51,10 @@ def document(tables, mine=(), all=False, *, changes=None,
                  'imports': [(row.package, row.ns) for row in
                              by_imports.rows(sites.tables, sites.mine)],
                  'changes': None if changes is None else compared.changes(
-                     changes, columns, sources),
+                     changes, columns, sources, _growth(
+                         base, tables, mine, all)),
                  'notes': list(header.asides(tables, is_brief=True)),
+                 'memory': memory.memory(tables, sites, columns, mine, all),
                  'columns': columns.packed.index}
              | ({} if more is None else more(columns)))
     text = json_text.data(facts)
@@ -60,6 +62,12 @@ def document(tables, mine=(), all=False, *, changes=None,
     return writer.gzipped(b''.join([
         len(text).to_bytes(_LENGTH_BYTES, 'little'), text,
         columns.packed.data]), _LEVEL)
+
+
+def _growth(base, tables, mine, all):
+    if base is None or not memory_changes.fit(base, tables):
+        return None
+    return memory_changes.for_page(base, tables, mine=mine, all=all)
 
 
 def _facts(tables, sites):

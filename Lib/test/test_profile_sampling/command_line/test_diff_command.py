@@ -152,7 +152,8 @@ class OutputTest(DiffTest):
             'runs', 'rates_hz', 'durations_ns', 'python_versions', 'work'})
         self.assertEqual(set(document['total']), change)
         gate, = document['gates']
-        self.assertEqual(set(gate), change | {'target', 'least', 'verdict'})
+        self.assertEqual(set(gate), change | {
+            'target', 'least', 'least_bytes', 'verdict'})
         first = document['rows'][0]
         self.assertEqual(set(first), change | {'name', 'kind', 'file', 'line',
                                                'called'})

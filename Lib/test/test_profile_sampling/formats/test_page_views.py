@@ -481,7 +481,7 @@ class AnyProfileTest(ViewTest):
             self.assertNotIn('NaN', self.text('body'))
         self.look()
         self.assertEqual([row[:2] for row in self.rows('Line of my code')],
-                         [['75.0 %', '3.0 MiB'], ['25.0 %', '1.0 MiB']])
+                         [['75.0 %', '3.0 MB'], ['25.0 %', '1.0 MB']])
 
     def test_the_policy_is_in_force(self):
         self.show(service().profile())

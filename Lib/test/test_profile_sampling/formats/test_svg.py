@@ -147,7 +147,7 @@ class LayoutTest(unittest.TestCase):
         b = Builder(mode='alloc', value_types=[('alloc', 'bytes')])
         b.sample('a.f', values=(4096,))
         self.assertEqual(Drawing(b).named('a.f').title[2:],
-                         ['alloc: 4.0 KiB (100.0 %), self 4.0 KiB'])
+                         ['alloc: 4.0 KB (100.0 %), self 4.0 KB'])
 
     def test_negative_values(self):
         b = Builder().sample('a.f', wall_ns=5).sample('a.g', wall_ns=-3)

@@ -43,6 +43,33 @@ def test_quick(n):
     assert n == 1
 '''
 
+MEMORY_TESTS = '''\
+import pytest
+
+KEPT = []
+
+def make(number):
+    return [bytes(1000) for _ in range(number)]
+
+def test_big():
+    small = make(4_000)
+    big = bytearray(60 << 20)
+
+def test_leaves():
+    KEPT.append(bytearray(20 << 20))
+
+def test_little():
+    make(10)
+
+@pytest.mark.sampleprof(peak='5 MB')
+def test_limit():
+    bytearray(16 << 20)
+
+@pytest.mark.sampleprof(peak='50 MB')
+def test_within():
+    bytearray(16 << 20)
+'''
+
 # Other plugins that are installed take longer to import than pytest.
 OURS_ALONE = environment(PYTEST_DISABLE_PLUGIN_AUTOLOAD='1')
 
@@ -75,6 +102,32 @@ class PluginTest(ProgramTest):
         result = self.pytest('--sampleprof-out=p.pb.gz')
         self.assertIn('The profile is in p.pb.gz.', result.stdout)
         self.assertIn('test_it.py::test_one', self.by_test('p.pb.gz'))
+
+    def test_memory(self):
+        self.file('test_it.py', MEMORY_TESTS)
+        for workers in [(), ('-p', 'xdist', '-n', '2')][:1 + has('xdist')]:
+            result = self.pytest('--sampleprof-memory', *workers)
+            with self.subTest(workers=workers):
+                self.assertIn('1 failed, 4 passed', result.stdout)
+                self.assertIn('4 largest of 5 tests, by peak', result.stdout)
+                # Blocks as large as these are known exactly.
+                self.assertRegex(result.stdout, (
+                    r'1 +6[0-9]\.\dMB .* - +test_it.py::test_big\n +most at '
+                    r'test_it.test_big:10 \(bytearray\) 60\.0MB\n'
+                    r'2 +20\.\dMB .* \+20\.\dMB +test_it.py::test_leaves\n'))
+                self.assertIn('peak 16.0 MB, limit 5 MB', result.stdout)
+                self.assertIn('1 test had a peak under 2 MB: too small',
+                              result.stdout)
+                self.assertIn('1 test left more than 2 MB behind: test_it.py::'
+                              'test_leaves, 20.0 MB of it from test_it.'
+                              'test_leaves:13 (bytearray)', result.stdout)
+
+    def test_options_of_memory(self):
+        for arguments, expected in (
+                (['--sampleprof-memory=64X'], '64X: a size such as 512K'),
+                (['--sampleprof', '--sampleprof-memory'], 'give --sampleprof '
+                 'or --sampleprof-memory')):
+            self.assertIn(expected, self.pytest(*arguments).stdout)
 
     def by_test(self, name):
         """{test: {state: wall ns}} of a profile."""

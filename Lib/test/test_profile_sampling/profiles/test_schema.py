@@ -58,9 +58,9 @@ class SchemaTest(unittest.TestCase):
             file = io.StringIO()
             profile.report(file)
             text = file.getvalue()
-            self.assertRegex(text, r'inuse 3\.7 MiB in use')
+            self.assertRegex(text, r'inuse 3\.7 MB in use')
             self.assertRegex(text, r'app\.load')
-            self.assertRegex(text, r'3\.1 MiB')
+            self.assertRegex(text, r'3\.1 MB')
             for word in 'running', 'run ', 'waiting', 'Quality', ' ns', '±':
                 self.assertNotIn(word, text)
 
@@ -109,7 +109,7 @@ class SchemaTest(unittest.TestCase):
         diff = ProfileDiff(heap(), heap(large=5), by='size_class')
         [row] = [row for row in diff.rows if row.change]
         self.assertEqual((row.name, row.change), ('4096', 2 * _MIB))
-        self.assertIn('2.0 MiB', str(diff))
+        self.assertIn('2.0 MB', str(diff))
         # There is no clock and no sampling in it.
         self.assertIn('± -: taken as exact', str(diff))
         for word in 'clocks', 'error of sampling':
@@ -164,7 +164,7 @@ class SchemaTest(unittest.TestCase):
             heap().save(path)
             main(['report', '--by', 'size_class', '-o', out, path])
             with open(out) as file:
-                self.assertRegex(file.read(), r'3\.0 MiB +4096')
+                self.assertRegex(file.read(), r'3\.0 MB +4096')
 
 
 class OtherToolsTest(unittest.TestCase):

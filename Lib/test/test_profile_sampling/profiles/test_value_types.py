@@ -132,9 +132,9 @@ class ValueTypesTest(unittest.TestCase):
     def test_text(self):
         report = text.render(four('alloc').profile()._tables)
         for line in ('Alloc profile of Python ',
-                     '\nalloc 4.5 KiB in all threads; wall 5.7us; CPU ',
-                     '\n#   self    alloc  line',
-                     '\n1  99.8%  4.5 KiB  a.f:2\n'):
+                     '\nalloc 4.5 KB in all threads; wall 5.7us; CPU ',
+                     '\n#   self   alloc  line',
+                     '\n1  99.8%  4.5 KB  a.f:2\n'):
             self.assertIn(line, report)
         self.assertLessEqual(max(map(len, report.splitlines())), 100)
 
