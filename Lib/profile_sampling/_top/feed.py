@@ -84,7 +84,7 @@ class Feed:
 
 def summed(parts):
     """Return the sum of Tables of one process."""
-    merger = Merger(label_pids=False)
+    merger = Merger()
     for tables in parts:
         merger.add(tables)
     return Tables(merger.raw() | {'pid': parts[0].pid})
