@@ -126,8 +126,7 @@ class _Watched:
 
     def run(self):
         """Return the Tables of the sum, or None if there are none."""
-        self._merger = Merger(self._max_bytes,
-                              label_pids=len(self._processes) > 1)
+        self._merger = Merger(self._max_bytes)
         with contextlib.ExitStack() as stack:
             watches = [stack.enter_context(Watch(process, self._rate_hz))
                        for process in self._processes]

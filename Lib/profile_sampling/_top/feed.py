@@ -89,7 +89,7 @@ class Feed:
 def summed(parts, *, timeline=True):
     """Return the sum of Tables of one process, with their time line or
     without, which is less work."""
-    merger = Merger(label_pids=False)
+    merger = Merger()
     for tables in parts:
         merger.add(tables if timeline else tables.with_timeline(None))
     return Tables(merger.raw() | {'pid': parts[0].pid})
