@@ -390,7 +390,8 @@ allocations(const struct _sampling_profile *profile)
     struct _sampling_resident now;
     _PySampling_ReadResident(&now);
     return Py_BuildValue(
-        "(KLiN{s:K,s:K,s:K,s:i}NN(KKK))", (unsigned long long)table->period_bytes,
+        "(KLiN{s:K,s:K,s:K,s:i}NN(KKK))",
+        (unsigned long long)table->period_bytes,
         table->peak_wall_ns == 0 ? 0ll
             : (long long)(table->peak_wall_ns - profile->start_wall_ns),
         _PySampling_VARIANCE_UNIT, allocation_columns(table),

@@ -229,7 +229,7 @@ extern void _PySampling_AllocDrain(PyThreadState *tstate,
 // With tables_mutex.
 extern void _PySampling_AllocMove(struct _sampling_tables *to,
                                   const struct _sampling_tables *from);
-// alloc/collections.c.  The thread's collection has ended, just now.  In a hook.
+// alloc/collections.c.  The thread's collection has just ended.  In a hook.
 extern void
 _PySampling_AllocCollection(PyThreadState *tstate, _PySampling_Thread *thread,
                             const _PySampling_Collections *its);

@@ -40,7 +40,8 @@ _PySampling_AllocCollection(PyThreadState *tstate, _PySampling_Thread *thread,
                             const _PySampling_Collections *its)
 {
     if (STATE->alloc == NULL || !STATE->alloc->active
-        || !_PySampling_IN_EPOCH(thread))
+        || !_PySampling_IN_EPOCH(thread)
+        || tstate->interp->sampling.buffer == NULL)
     {
         return;
     }

@@ -139,8 +139,9 @@ extern void _PySampling_AllocTableBegin(struct _sampling_alloc_table *table,
 extern void _PySampling_AllocTableClear(struct _sampling_alloc_table *table);
 // Its rows are of other tables from now on; those with nothing in use are left
 // behind.  Their nodes are wanted before.
-extern void _PySampling_AllocTableWants(const struct _sampling_alloc_table *table,
-                                        struct _sampling_move *move);
+extern void
+_PySampling_AllocTableWants(const struct _sampling_alloc_table *table,
+                            struct _sampling_move *move);
 extern void _PySampling_AllocTableMove(struct _sampling_alloc_table *table,
                                        struct _sampling_move *move);
 extern void _PySampling_AllocKeyMove(struct _sampling_alloc_key *key,

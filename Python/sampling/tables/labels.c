@@ -380,9 +380,9 @@ _PySampling_CopyLabels(struct _sampling_tables *to,
     const struct _sampling_label_row *row = AT(from, label, labels);
     uint32_t parent = _PySampling_CopyLabels(to, from, row->parent);
     if (row->key != _PySampling_NO_STRING) {
-        return _PySampling_LabelsBelow(to, parent,
-                                       _PySampling_CopyString(to, from, row->key),
-                                       _PySampling_CopyString(to, from, row->value));
+        return _PySampling_LabelsBelow(
+            to, parent, _PySampling_CopyString(to, from, row->key),
+            _PySampling_CopyString(to, from, row->value));
     }
     uint32_t task = find_or_add_label(to, (struct _sampling_label_row){
         .parent = parent,
