@@ -112,7 +112,7 @@ def _waits(key, title, heading, rows, value_type, top, whole):
 def _held(key, title, rows, value_type, top):
     total = sum([row.ns for row in rows])
     top = _top(rows, total, top)
-    hows = len({row.how for row in rows}) > 1
+    hows = len({row.how for row in rows} - {culprits.TIMERS}) > 1
     cells = [(row.ns, _part(row.ns, total), ('', holder_text(row)), row.how,
               row.inside if row.function is not None else '')
              for row in rows[:top]]
