@@ -342,12 +342,13 @@ _PySampling_EndAutostart(PyThreadState *tstate)
     wait_for_helpers();
     _PySampling_EndingOver();
     // What daemon threads have begun meanwhile; to hand over what is large gives
-    // the GIL up.  From here on none of them comes to run.
+    // the GIL up, and so may what write() refers to.  From here on none of them
+    // comes to run.
     do {
         end_session(tstate);
         _PySampling_EndSubscriptions(tstate);
+        _PySampling_CountForget(tstate);
+        Py_CLEAR(STATE->exit_write);
     } while (_PySampling_IsRunning());
-    _PySampling_CountForget(tstate);
-    Py_CLEAR(STATE->exit_write);
     _PySampling_SetWriter(NULL);
 }
