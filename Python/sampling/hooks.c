@@ -45,7 +45,7 @@ answer(PyThreadState *tstate, _PySampling_Thread *thread, int flags)
     _PySampling_Drain(tstate, thread);
     if (flags & _PySampling_NOTED) {
         _PySampling_RecordNote(tstate, thread, _PySampling_RUNS,
-                               _PySampling_WallNow());
+                               _PySampling_WallNow(), 0);
     }
     if (thread->root_node == 0 && _PySampling_CurrentFrame(tstate) != NULL
         && !thread->excluded)
@@ -259,10 +259,9 @@ begin_run(PyThreadState *tstate, _PySampling_Thread *thread)
     if (word & _PySampling_NOTED) {
         _PySampling_ENTER_HOOK(thread);
         uint64_t now_ns = _PySampling_WallNow();
-        thread->waits_for_others =
-            _PySampling_OthersComputed(thread, now_ns, 0);
-        _PySampling_RecordNote(tstate, thread, _PySampling_STATE_OF(word),
-                               now_ns);
+        _PySampling_RecordNote(
+            tstate, thread, _PySampling_STATE_OF(word), now_ns,
+            _PySampling_OthersComputed(thread, now_ns, 0));
         _PySampling_LEAVE_HOOK(thread);
     }
     else if (thread->pauses != _PySampling_PAUSES()) {

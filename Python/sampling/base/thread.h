@@ -175,7 +175,6 @@ struct _sampling_thread {
     // waited for it; 0: no sample has.
     uint32_t held_node;
     uint64_t begin_cpu_ns;      // its CPU clock when it came to take part
-    int waits_for_others;       // for threads without Python, as it seems
     uint64_t manual_cpu_ns;     // CPU clock of manual sessions
     struct _sampling_account account;
     uint32_t pauses;            // of the runtime, when its clocks were read last

@@ -43,13 +43,13 @@ extern void _PySampling_DeadlinesChange(uint64_t period_ns);
 /* --- What does the kernel say (clock/probe.c)?  Lock:
    --- runtime->sampling.mutex. */
 
-/* Files of /proc that the sampler thread keeps open, by thread.  A file of a
-   thread that has ended cannot be read any more. */
+/* Files of /proc that the sampler thread keeps open, by thread and name.  A
+   file of a thread that has ended cannot be read any more. */
 #define _PySampling_PROC_FILES 512
 
 struct _sampling_proc {
     int can_read;
-    struct { int native_id, fd; } files[_PySampling_PROC_FILES];
+    struct { unsigned key; int fd; } files[_PySampling_PROC_FILES];
 };
 
 // On the sampler thread, at its start and its end.

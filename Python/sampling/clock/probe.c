@@ -26,34 +26,47 @@ _PySampling_ProcOpen(struct _sampling_proc *proc)
 }
 
 static void
-forget_file(struct _sampling_proc *proc, int i)
+forget_file(struct _sampling_proc *proc, unsigned i)
 {
-    if (proc->files[i].native_id != 0 && proc->files[i].fd >= 0) {
+    if (proc->files[i].key != 0 && proc->files[i].fd >= 0) {
         close(proc->files[i].fd);
     }
-    proc->files[i].native_id = 0;
+    proc->files[i].key = 0;
 }
 
 void
 _PySampling_ProcClose(struct _sampling_proc *proc)
 {
-    for (int i = 0; i < _PySampling_PROC_FILES; i++) {
+    for (unsigned i = 0; i < _PySampling_PROC_FILES; i++) {
         forget_file(proc, i);
     }
 }
 
-static int
-file_of(struct _sampling_proc *proc, int native_id)
+typedef enum { SYSCALL = 0, STATUS } proc_file;
+
+/* Returns how many bytes of the thread's file there are, 0 of a fault. */
+static size_t
+read_file(struct _sampling_proc *proc, int native_id, proc_file file,
+          char *bytes, size_t size)
 {
-    int i = native_id % _PySampling_PROC_FILES;
-    if (proc->files[i].native_id != native_id) {
+    static const char *const names[] = {"syscall", "status"};
+    unsigned key = 2 * (unsigned)native_id + file;
+    unsigned i = key % _PySampling_PROC_FILES;
+    if (proc->files[i].key != key) {
         forget_file(proc, i);
         char path[64];
-        snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", native_id);
-        proc->files[i].native_id = native_id;
+        snprintf(path, sizeof(path), "/proc/self/task/%d/%s", native_id,
+                 names[file]);
+        proc->files[i].key = key;
         proc->files[i].fd = open(path, O_RDONLY | O_CLOEXEC);
     }
-    return proc->files[i].fd;
+    ssize_t num_bytes = pread(proc->files[i].fd, bytes, size, 0);
+    if (num_bytes <= 0) {
+        // Of a thread that has ended: its number comes back.
+        forget_file(proc, i);
+        return 0;
+    }
+    return num_bytes;
 }
 
 uint64_t
@@ -65,15 +78,8 @@ _PySampling_ProbeSleeps(struct _sampling_proc *proc,
         return 0;
     }
     char text[4096];
-    snprintf(text, sizeof(text), "/proc/self/task/%d/status",
-             thread->native_id);
-    int fd = open(text, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return 0;
-    }
-    ssize_t size = read(fd, text, sizeof(text) - 1);
-    close(fd);
-    text[Py_MAX(size, 0)] = '\0';
+    text[read_file(proc, thread->native_id, STATUS, text,
+                   sizeof(text) - 1)] = '\0';
     const char *found = strstr(text, name);
     return found == NULL
         ? 0 : 1 + strtoull(found + sizeof(name) - 1, NULL, 10);
@@ -95,9 +101,7 @@ _PySampling_Probe(struct _sampling_proc *proc, _PySampling_Thread *thread,
         return _PySampling_MAYBE_ASLEEP;
     }
     char first;
-    if (pread(file_of(proc, thread->native_id), &first, 1, 0) != 1) {
-        // Of a thread that has ended: its number comes back.
-        forget_file(proc, thread->native_id % _PySampling_PROC_FILES);
+    if (read_file(proc, thread->native_id, SYSCALL, &first, 1) == 0) {
         return _PySampling_MAYBE_ASLEEP;
     }
     return first >= '0' && first <= '9' ? _PySampling_ASLEEP

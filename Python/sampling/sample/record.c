@@ -318,7 +318,7 @@ record_with_gil(struct _sampling_tables *tables, PyThreadState *tstate,
 
 void
 _PySampling_RecordNote(PyThreadState *tstate, _PySampling_Thread *thread,
-                       int state, uint64_t now_ns)
+                       int state, uint64_t now_ns, int waits_for_others)
 {
     struct note note = take_note(thread, state, now_ns);
     struct _sampling_tables *tables = _PySampling_OpenTables(thread);
@@ -341,7 +341,7 @@ _PySampling_RecordNote(PyThreadState *tstate, _PySampling_Thread *thread,
         }
         else {
             record_parts(&place, &note, _PySampling_NATIVE,
-                         _PySampling_WAITING, thread->waits_for_others
+                         _PySampling_WAITING, waits_for_others
                          ? _PySampling_PSEUDO_OTHERS
                          : _PySampling_PSEUDO_WAITING);
         }
@@ -437,8 +437,8 @@ weigh_all(_PySampling_Thread *thread, int state)
 static void
 record_note_of_blocked(_PySampling_Thread *thread, int state, uint64_t now_ns)
 {
-    thread->waits_for_others = _PySampling_OthersComputed(thread, now_ns, 1);
-    _PySampling_RecordNote(thread->tstate, thread, state, now_ns);
+    _PySampling_RecordNote(thread->tstate, thread, state, now_ns,
+                           _PySampling_OthersComputed(thread, now_ns, 1));
     _Py_atomic_store_uint64_relaxed(&thread->tick.others_cpu_ns,
                                     _PySampling_OthersCpu());
 }

@@ -111,9 +111,10 @@ _PySampling_CloseTables(void)
 extern void _PySampling_Drain(PyThreadState *tstate,
                               _PySampling_Thread *thread);
 // Of a thread that a tick has noted, in which state: what it did since then.
+// For threads without Python, as it seems, if it waited.
 extern void _PySampling_RecordNote(PyThreadState *tstate,
                                    _PySampling_Thread *thread, int state,
-                                   uint64_t now_ns);
+                                   uint64_t now_ns, int waits_for_others);
 // A tick has met the end of its run: the holder was where it was before.
 extern void _PySampling_RecordRunEnd(_PySampling_Thread *thread);
 // Once per thread: under which frames its time goes if no tick hits it.

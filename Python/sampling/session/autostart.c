@@ -259,7 +259,9 @@ _PySampling_ContinueInChild(PyThreadState *tstate)
         return;
     }
     STATE->exit_goes_on = 0;
-#ifndef _Py_THREAD_SANITIZER    // it ends a child that starts a thread
+#ifdef _Py_THREAD_SANITIZER
+    return;     // it ends a child that starts a thread
+#endif
     // A child is one of many, and speaks on the stderr of its parent.
     STATE->exit_quiet = 1;
     _PySampling_Options options = STATE->session_options;
@@ -273,7 +275,6 @@ _PySampling_ContinueInChild(PyThreadState *tstate)
         dprintf(STDERR_FILENO, "sampleprof: not profiling process %d: %s\n",
                 (int)getpid(), reason_of(status));
     }
-#endif
 }
 
 
