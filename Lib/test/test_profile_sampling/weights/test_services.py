@@ -18,6 +18,8 @@ import statistics
 import time
 import unittest
 
+from test import support
+
 from ..support import sampler, sessions
 from ..support.sessions import (
     Session, SessionTest, _profile, by_state, medians, names, on_stack,
@@ -193,6 +195,7 @@ class BurstsTest(SessionTest):
     def test_short_bursts_as_a_whole_on_all_cpus(self):
         self.check_whole()
 
+    @unittest.skipIf(support.Py_DEBUG, 'Checks take time of so short calls')
     def test_short_bursts_as_a_whole_in_a_crowd(self):
         # T28.  Here the clock, as it wakes up, decides when the pool runs.
         with (one_cpu(), spinning_processes(2),
@@ -208,6 +211,7 @@ class BurstsTest(SessionTest):
 
 class ShortCallsTest(SessionTest):
 
+    @unittest.skipIf(support.Py_DEBUG, 'Checks take time of so short calls')
     def test_short_and_long_calls_without_the_gil(self):
         # Both take about as much time in all; the calls of one are seventy
         # times as long, some 400 us.  They come in any order.  Some 2,500
