@@ -165,7 +165,7 @@ def program_of(options):
     if path is None or not os.path.isfile(path):
         return Program(words, False)
     interpreter = _interpreter(path)
-    if path != name or interpreter == path:
+    if path != name or _is_command(path, interpreter):
         _check_interpreter(words, path, interpreter)
         return Program(words, True)
     _check_rest(name, rest)
@@ -196,11 +196,23 @@ def _interpreter(path):
     return found
 
 
+def _is_command(path, interpreter):
+    """Return whether a file that is named by its path is no script of Python
+    but runs by itself: a wrapper for a shell, say."""
+    return interpreter == path or not (
+        interpreter is None or path.endswith('.py')
+        or 'python' in _kind(interpreter))
+
+
+def _kind(interpreter):
+    return os.path.basename(os.path.realpath(interpreter))
+
+
 def _check_interpreter(words, path, interpreter):
     """Fail if a command is not run by this Python: its profile would be of
     nothing."""
     name, *rest = words
-    kind = os.path.basename(os.path.realpath(interpreter or ''))
+    kind = _kind(interpreter or '')
     if kind in _SHELLS and interpreter != path:
         return
     if 'python' not in kind:

@@ -100,7 +100,7 @@ class _Imports:
     def at(self, node):
         """Return (package or '', package whose code is innermost or '', (my
         Function or None, line), whether a module is compiled, the package
-        that imports); None: it is no import."""
+        that imports or my function); None: it is no import."""
         package = own = importer = ''
         # Modules that run outside of the outermost import do not count.
         is_import = is_compiled = False
@@ -129,5 +129,7 @@ class _Imports:
             function, line = None, 0
         if not is_import:
             return None
+        if function:
+            importer = importer or function.name
         return package, own if package else '', (
             function, line if function else 0), is_compiled, importer

@@ -51,6 +51,37 @@ add_callee(_PySampling_Frame *out, _PySampling_CalleeKind kind, int opcode,
 
 /* Calls. */
 
+/* What pybind11 binds its functions to begins with the address of a record,
+   which has the definition of the function and the class or module that it is
+   in, one after the other; where depends on the version.  Returns the class,
+   or NULL. */
+static PyTypeObject *
+class_of_pybind11(PyInterpreterState *interp,
+                  const PyCFunctionObject *function)
+{
+    struct { PyObject head; void **record; } self;
+    void *words[16];
+    unsigned long flags;
+    PyTypeObject *type = type_of(interp, function->m_self);
+    if (type == NULL || type == &PyModule_Type
+        || !_PySampling_ReadMemory(interp, function->m_self, &self,
+                                   sizeof(self))
+        || !READ(interp, (void *(*)[16])self.record, &words))
+    {
+        return NULL;
+    }
+    PyTypeObject *scope = NULL;
+    for (size_t i = 1; scope == NULL && i < Py_ARRAY_LENGTH(words); i++) {
+        if (words[i - 1] == function->m_ml) {
+            scope = words[i];
+        }
+    }
+    type = scope == NULL ? NULL : type_of(interp, (PyObject *)scope);
+    return type != NULL && READ(interp, &type->tp_flags, &flags)
+            && (flags & Py_TPFLAGS_TYPE_SUBCLASS)
+        ? scope : NULL;
+}
+
 static int
 add_function(PyInterpreterState *interp, PyObject *callable,
              _PySampling_Frame *out)
@@ -60,8 +91,12 @@ add_function(PyInterpreterState *interp, PyObject *callable,
         return 0;
     }
     if (function.m_module != NULL) {
-        return add_callee(out, _PySampling_CALLEE_FUNCTION, 0, 0,
-                          function.m_ml, function.m_module);
+        PyTypeObject *scope = class_of_pybind11(interp, &function);
+        return scope != NULL
+            ? add_callee(out, _PySampling_CALLEE_METHOD, 0, 0, function.m_ml,
+                         scope)
+            : add_callee(out, _PySampling_CALLEE_FUNCTION, 0, 0,
+                         function.m_ml, function.m_module);
     }
     // Bound to an object, or, as dict.fromkeys is, to a class, which may have
     // a metaclass of its own.

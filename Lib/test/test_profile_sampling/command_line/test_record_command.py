@@ -82,6 +82,17 @@ class CommandTest(RecordTest):
                 self.assertEqual(result.status, 3, result.err)
                 self.check_work(self.load('p.pb.gz'))
 
+    def test_a_wrapper_that_is_named_by_its_path(self):
+        """It is no script of Python, though the file is there."""
+        self.on_path('serve', f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+        result = self.record('-q', '-o', 'p.pb.gz', './bin/serve', 'work.py')
+        self.assertEqual(result.status, 3, result.err)
+        self.check_work(self.load('p.pb.gz'))
+        self.on_path('other', '#!/usr/bin/env awk\nBEGIN {print 1}\n')
+        result = self.record('-o', 'p.pb.gz', './bin/other')
+        self.assertEqual((result.status, result.out), (2, b''))
+        self.assertIn('./bin/other is no program of Python', result.err)
+
     def test_no_program_of_python(self):
         # What is run is not tried, since its profile would be of nothing.
         self.file('other/python', 'ELF')

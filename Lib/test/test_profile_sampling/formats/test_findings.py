@@ -329,6 +329,17 @@ class FindingsTest(unittest.TestCase):
         self.check(b, 'imports', 'Imports are 75.0 % of the time, 300 ms: '
                    'not known, by httpcore 300 ms')
 
+    def test_a_module_of_mine_is_compiled(self):
+        """No code of it has run, and it is in no package."""
+        b = running(100)
+        find = b.function('importlib._bootstrap', '_find_and_load',
+                          '<frozen importlib._bootstrap>')
+        b.sample(['a.main:1', (find, 9), 'C:builtins.compile'],
+                 wall_ns=300 * MS)
+        self.check(b, 'imports', 'Imports are 75.0 % of the time, 300 ms: '
+                   'not known, by a.main 300 ms; 300 ms of it compiled modules '
+                   'without a .pyc')
+
     def test_a_flat_profile(self):
         b = Builder()
         for line in range(50):

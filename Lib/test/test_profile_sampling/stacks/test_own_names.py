@@ -200,7 +200,8 @@ struct Group {
 PYBIND11_MODULE(compiled, m) {
     m.def("first", [](pybind11::object job) { job(); });
     pybind11::class_<Group>(m, "Group").def(pybind11::init<>())
-        .def("second", &Group::second);
+        .def("second", &Group::second)
+        .def_static("third", [](pybind11::object job) { job(); });
 }
 """
 
@@ -278,7 +279,9 @@ class CompiledTest(NamesTest):
             module.first(five)
             group.second(seven)
             group.second(*[seven])
-        self.check(work, {'compiled.first': 5, 'compiled.second': 14})
+            module.Group.third(five)
+        self.check(work, {'compiled.first': 5, 'compiled.Group.second': 14,
+                          'compiled.Group.third': 5})
 
     def test_nanobind(self):
         nanobind = import_helper.import_module('nanobind')
