@@ -50,7 +50,8 @@ def _home_of(name):
     # of a program, when finalizers have labels, no import works.
     if name in ('subscribe', 'Subscription'):
         from profile_sampling._subscribing import subscription as home
-    elif name in ('Batch', 'Record', 'Rows', 'SampleRecord'):
+    elif name in ('AllocationRecord', 'Batch', 'Record', 'Rows',
+                  'SampleRecord'):
         from profile_sampling._subscribing import batch as home
     elif name == 'Task':
         home = _core.load()

@@ -344,6 +344,26 @@ class Profile(Sums):
         """
         return self._from_tables(self._tables.by_value(value))
 
+    def in_use(self, *, min_age_s=0):
+        """Return a Profile of the memory that is in use at the end.
+
+        *min_age_s*: only of blocks that were allocated so long before, as
+        ``report --min-age`` says it.  Raise ValueError if allocations were
+        not sampled, or the profile is of several processes.
+        """
+        from profile_sampling._data import allocations, moments
+        tables = self._tables.by_value(
+            allocations.space(allocations.IN_USE).kind)
+        age_ns = round(min_age_s * 1e9)
+        if age_ns < 0:
+            raise ValueError(f'min_age_s must not be negative: {min_age_s}')
+        tables = moments.Window(None, moments.bounds(tables)[1], age_ns).part(
+            tables, allocations.IN_USE)
+        return self._from_tables(allocations.part_of_process(
+            tables.with_samples([
+                number for number, size in enumerate(
+                    tables.value_columns[tables.own]) if size])))
+
     def group_by(self, key):
         """Return a dict of Profiles by the value of *key*.
 

@@ -38,6 +38,7 @@ _profile.subscribe
     threads: object = None
     labels: object = None
     task: bool = False
+    alloc_bytes: unsigned_long_long = 0
 
 Return a Subscription.
 
@@ -51,8 +52,9 @@ _profile_subscribe_impl(PyObject *module, int rate_hz, int depth_frames,
                         int names, int signal, int manual,
                         unsigned int max_events, unsigned int times,
                         unsigned int batch_events, long long interpreter_id,
-                        PyObject *threads, PyObject *labels, int task)
-/*[clinic end generated code: output=5205cbb62bc93439 input=ece02d3ad0d8a389]*/
+                        PyObject *threads, PyObject *labels, int task,
+                        unsigned long long alloc_bytes)
+/*[clinic end generated code: output=f5e285f9dee36bc5 input=7b426308de9e3524]*/
 {
     _PySampling_Options options = {
         .rate_hz = rate_hz,
@@ -60,6 +62,7 @@ _profile_subscribe_impl(PyObject *module, int rate_hz, int depth_frames,
         .names = names,
         .signal = signal,
         .manual = manual,
+        .alloc_bytes = alloc_bytes,
     };
     _PySampling_DefaultOptions(&options);
     if (_PyProfile_CheckOptions(&options) < 0

@@ -248,81 +248,76 @@ moment_of(const struct _sampling_alloc_table *table, uint32_t interval)
     return table->base_time_ns + (int64_t)(interval * table->interval_ns);
 }
 
-#define WORDS_OF_BLOCKS 15
-#define WORDS_OF_COLLECTIONS 8
+/* objects, bytes and variance that were allocated, or freed, in use and in use
+   at the peak, of blocks that were freed at a moment since the epoch, or 0,
+   after a lifetime of that decade. */
+#define WORDS_OF_BLOCKS (2 + 3 * 3)
 
-/* Space for the rows of collections, or all others. */
-static PyObject *
-new_columns(const struct _sampling_alloc_table *table, int of_collections)
+static void
+put_blocks(int64_t *out, const struct _sampling_alloc_table *table,
+           const struct _sampling_alloc_row *row)
 {
-    Py_ssize_t num = 0;
-    for (uint32_t i = 0; i < table->num_allocs; i++) {
-        num += of_collections
-            == (table->allocs[i].key.ended == _PySampling_COLLECTIONS);
+    const struct _sampling_amount peak = _PySampling_PeakOf(table, row);
+    const struct _sampling_amount *amounts[] = {
+        &row->allocated, &row->in_use, &peak};
+    *out++ = row->key.ended == _PySampling_IN_USE
+        ? 0 : moment_of(table, row->key.ended);
+    *out++ = row->key.lifetime;
+    for (size_t i = 0; i < Py_ARRAY_LENGTH(amounts); i++) {
+        *out++ = (int64_t)objects_of(amounts[i]);
+        *out++ = (int64_t)amounts[i]->bytes;
+        *out++ = (int64_t)amounts[i]->variance;
     }
-    return PyBytes_FromStringAndSize(
-        NULL, num * (Py_ssize_t)sizeof(int64_t)
-                  * (of_collections ? WORDS_OF_COLLECTIONS : WORDS_OF_BLOCKS));
 }
 
-/* node, thread, labels; when they were; how many, the sum of their pauses, and
-   the objects that they freed, and could not. */
-static PyObject *
-collection_columns(const struct _sampling_alloc_table *table)
+/* How many, the sum of their pauses, and the objects that they freed, and
+   could not. */
+#define WORDS_OF_COLLECTIONS 4
+
+static void
+put_collections(int64_t *out,
+                const struct _sampling_alloc_table *Py_UNUSED(table),
+                const struct _sampling_alloc_row *row)
 {
-    PyObject *bytes = new_columns(table, 1);
-    if (bytes == NULL) {
-        return NULL;
-    }
-    int64_t *out = (int64_t *)PyBytes_AS_STRING(bytes);
-    for (uint32_t i = 0; i < table->num_allocs; i++) {
-        const struct _sampling_alloc_row *row = &table->allocs[i];
-        if (row->key.ended == _PySampling_COLLECTIONS) {
-            *out++ = row->key.node;
-            *out++ = row->key.thread;
-            *out++ = row->key.labels;
-            *out++ = moment_of(table, row->key.begun);
-            *out++ = (int64_t)row->collections.number;
-            *out++ = (int64_t)row->collections.pause_ns;
-            *out++ = (int64_t)row->collections.freed;
-            *out++ = (int64_t)row->collections.uncollectable;
-        }
-    }
-    return bytes;
+    *out++ = (int64_t)row->collections.number;
+    *out++ = (int64_t)row->collections.pause_ns;
+    *out++ = (int64_t)row->collections.freed;
+    *out++ = (int64_t)row->collections.uncollectable;
 }
 
-/* node, thread, labels; when they were allocated, and freed, since the epoch, or
-   0; the decade of their lifetime; objects, bytes and variance that were
-   allocated, or freed, in use and in use at the peak. */
+/* node, thread, labels, when they were allocated, or collected; then what is
+   put there. */
+#define KEYS_OF_BLOCKS 4
+
 static PyObject *
-allocation_columns(const struct _sampling_alloc_table *table)
+alloc_columns(const struct _sampling_alloc_table *table, int of_collections)
 {
-    PyObject *bytes = new_columns(table, 0);
-    if (bytes == NULL) {
-        return NULL;
+    void (*put)(int64_t *, const struct _sampling_alloc_table *,
+                const struct _sampling_alloc_row *) =
+        of_collections ? put_collections : put_blocks;
+    Py_ssize_t words = KEYS_OF_BLOCKS
+        + (of_collections ? WORDS_OF_COLLECTIONS : WORDS_OF_BLOCKS);
+    int64_t *columns =
+        PyMem_New(int64_t, (Py_ssize_t)table->num_allocs * words + 1);
+    if (columns == NULL) {
+        return PyErr_NoMemory();
     }
-    int64_t *out = (int64_t *)PyBytes_AS_STRING(bytes);
+    int64_t *out = columns;
     for (uint32_t i = 0; i < table->num_allocs; i++) {
         const struct _sampling_alloc_row *row = &table->allocs[i];
-        if (row->key.ended == _PySampling_COLLECTIONS) {
+        if ((row->key.ended == _PySampling_COLLECTIONS) != of_collections) {
             continue;
         }
-        const struct _sampling_amount peak = _PySampling_PeakOf(table, row);
-        const struct _sampling_amount *amounts[] = {
-            &row->allocated, &row->in_use, &peak};
-        *out++ = row->key.node;
-        *out++ = row->key.thread;
-        *out++ = row->key.labels;
-        *out++ = moment_of(table, row->key.begun);
-        *out++ = row->key.ended == _PySampling_IN_USE
-            ? 0 : moment_of(table, row->key.ended);
-        *out++ = row->key.lifetime;
-        for (size_t j = 0; j < Py_ARRAY_LENGTH(amounts); j++) {
-            *out++ = (int64_t)objects_of(amounts[j]);
-            *out++ = (int64_t)amounts[j]->bytes;
-            *out++ = (int64_t)amounts[j]->variance;
-        }
+        out[0] = row->key.node;
+        out[1] = row->key.thread;
+        out[2] = row->key.labels;
+        out[3] = moment_of(table, row->key.begun);
+        put(out + KEYS_OF_BLOCKS, table, row);
+        out += words;
     }
+    PyObject *bytes = PyBytes_FromStringAndSize(
+        (const char *)columns, (out - columns) * (Py_ssize_t)sizeof(int64_t));
+    PyMem_Free(columns);
     return bytes;
 }
 
@@ -387,19 +382,24 @@ allocations(const struct _sampling_profile *profile)
         Py_RETURN_NONE;
     }
     const uint64_t *longest_ns = table->longest_pause_ns;
-    struct _sampling_resident now;
-    _PySampling_ReadResident(&now);
+    // Of the whole process batches say nothing.
+    struct _sampling_resident now = {0};
+    int is_batch = profile->start_wall_ns == 0;
+    if (!is_batch) {
+        _PySampling_ReadResident(&now);
+    }
     return Py_BuildValue(
         "(KLiN{s:K,s:K,s:K,s:i}NN(KKK))",
         (unsigned long long)table->period_bytes,
-        table->peak_wall_ns == 0 ? 0ll
+        table->peak_wall_ns == 0 || is_batch ? 0ll
             : (long long)(table->peak_wall_ns - profile->start_wall_ns),
-        _PySampling_VARIANCE_UNIT, allocation_columns(table),
+        _PySampling_VARIANCE_UNIT, alloc_columns(table, 0),
         "large", (unsigned long long)table->large.bytes,
         "large_variance", (unsigned long long)table->large.variance,
         "peak_rss", (unsigned long long)now.peak_rss_bytes,
         "has_malloc", now.has_malloc,
-        readings(profile, &now), collection_columns(table),
+        is_batch ? PyList_New(0) : readings(profile, &now),
+        alloc_columns(table, 1),
         (unsigned long long)longest_ns[0], (unsigned long long)longest_ns[1],
         (unsigned long long)longest_ns[2]);
 }

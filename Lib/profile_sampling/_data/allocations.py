@@ -246,6 +246,16 @@ def add(raw, moved):
                for name, number in resident.items()}}}
 
 
+def changes(allocations):
+    """Iterate over what was allocated and freed: numbers of the stack, thread
+    and labels, when it was allocated, and freed, or 0, then objects, bytes and
+    variance."""
+    for *key, _, objects, size, variance, _, _, _, _, _, _ in _chunks(
+            allocations[3], _OF_BLOCKS):
+        if size:
+            yield *key, objects, size, variance
+
+
 def _rows(allocations, moved):
     """Iterate over ({name of a key: number}, values) of blocks and
     collections."""

@@ -474,6 +474,8 @@ def where_of(site):
 _SAMPLES_OF_NONE = 30
 # Of the RSS, and bytes: what malloc keeps is spoken of from there on.
 _MUCH_FREE, _MUCH_FREE_BYTES = 0.15, 64 << 20
+# And objects that were there before the recording began.
+_MUCH_OLDER, _MUCH_OLDER_BYTES = 0.25, 32 << 20
 # A limit is no prediction for longer than that many times the recording.
 _FAR = 24
 # Of an amount: what has as much made it.
@@ -582,6 +584,11 @@ def _parts(tables, memory):
         yield Said('Freed memory is kept by malloc', free, '',
                    f'{said(free)} of RSS is free in '
                    f'C\'s malloc{_when_kept(tables, memory)}: --rss', '')
+    older = parts[resident.OTHER_BLOCKS].bytes
+    if older >= max(_MUCH_OLDER * rss, _MUCH_OLDER_BYTES):
+        yield Said('Older than the recording', older, '',
+                   f'{said(older)} of small objects are older than the '
+                   'recording, without a line: --rss', '')
     if libraries > python:
         yield Said('Most of it is not in Python', libraries, '',
                    'No line of Python explains the rest: '
@@ -770,6 +777,16 @@ def routes_table(tables, sites, key, width):
         unit = unit_of(row.bytes(ALLOCATED) / requests)
         return (figure if number == 1 else margin)(size, unit)
 
+    def grew_by_one(its):
+        # All that is in use was allocated in the recording.
+        row, requests, _ = its
+        if not requests:
+            return ''
+        _, size, off = row.amounts[IN_USE]
+        its = round(size / requests)
+        return ('-' if not size else '~' if size < off
+                else f'+{figure(its, unit_of(its))}')
+
     def of(amount):
         unit = unit_of(max([its.bytes(amount) for its, *_ in rows]))
         return lambda its: (figure(its[0].bytes(amount), unit)
@@ -780,6 +797,8 @@ def routes_table(tables, sites, key, width):
         _text('\N{PLUS-MINUS SIGN}', lambda its: by_one(its, 2)),
         _text('requests', lambda its: f'{its[1]:,}' if its[1] else ''),
         _text('allocated', of(ALLOCATED)), _text('at peak', of(PEAK))]
+    if width >= WITH_IN:
+        columns.append(_text('grew by one', grew_by_one))
     columns += [(Column(f'{name}_{what}', '', 'count', 'data'),
                  lambda its, name=name, place=place:
                      its[0].amounts[name][place])

@@ -1,5 +1,6 @@
 """A batch, as a subscriber gets it."""
 
+from profile_sampling._data.allocations import changes, margin_bytes
 from profile_sampling._data.lives import of_core
 from profile_sampling._data.tables import FRAME_COLUMNS, NODE_COLUMNS
 from profile_sampling._data.values import (
@@ -212,6 +213,21 @@ class Batch:
                 yield SampleRecord(self.rows, key, time_ns, 0, 0,
                                    values[number], True)
 
+    def allocations(self):
+        """Iterate over what was allocated, and what was freed, since the last
+        batch, as AllocationRecord.
+
+        Subscribers get it who asked for *alloc_bytes*.
+        """
+        if self.raw['allocations'] is None:
+            return
+        for node, thread, labels, begun_ns, ended_ns, *amount, variance in (
+                changes(self.raw['allocations'])):
+            key = (node and self._nodes[node], self._threads[thread],
+                   labels and self._labels[labels])
+            yield AllocationRecord(self.rows, key, begun_ns, ended_ns or None,
+                                   *amount, margin_bytes(variance))
+
     @property
     def task_classes(self):
         """What was counted of tasks since the last batch, as a list of
@@ -260,40 +276,17 @@ class Record(Value):
     __slots__ = ('kind', 'time_ns', 'thread', 'count', 'cpu_ns', 'wall_ns')
 
 
-class SampleRecord:
-    """A sample on its way: all records of one key since the last batch, or
-    what there was of them at one moment.
+class _Keyed:
+    """What has a stack, a thread and labels, which are made when asked for."""
 
-    time_ns   on time.monotonic_ns(): the last of its moments
-    state     one of Batch.STATES
-    count     how many samples it stands for; 0: what was left over
-    cpu_ns    CPU time that it weighs, in nanoseconds
-    wall_ns   wall-clock time that it weighs, in nanoseconds
-    is_merged whether it may be more than one moment
-    """
-
-    __slots__ = ('_rows', '_key', 'time_ns', 'count', 'cpu_ns', 'wall_ns',
-                 'is_merged')
-
-    def __init__(self, rows, key, time_ns, count, cpu_ns, wall_ns, is_merged):
-        self._rows = rows
-        self._key = key
-        self.time_ns = time_ns
-        self.count = count
-        self.cpu_ns = cpu_ns
-        self.wall_ns = wall_ns
-        self.is_merged = is_merged
+    __slots__ = '_rows', '_key'
 
     @property
     def key(self):
-        """What to add samples up by: those of equal keys have the thread,
-        stack, labels, task, state and holder of the GIL in common.  Cheap,
-        and hashable."""
+        """What to add records up by: those of equal keys have the thread,
+        stack, labels and task in common, and samples their state and holder
+        of the GIL.  Cheap, and hashable."""
         return (self._rows.serial, *self._key)
-
-    @property
-    def state(self):
-        return STATES[self._key[_STATE]]
 
     @property
     def thread(self):
@@ -325,6 +318,63 @@ class SampleRecord:
         """Name of the function that the task runs, or None."""
         function = self._rows._task_function(self._key[_LABELS])
         return None if function is None else function.name
+
+
+class AllocationRecord(_Keyed):
+    """What one stack allocated in an interval of time; or what of that was
+    freed in another.
+
+    allocated_ns  when the interval began, since the epoch
+    freed_ns      likewise when it was freed; None: it was allocated
+    objects, bytes
+                  how much, by samples
+    margin_bytes  how far bytes may be off: an interval of 95 %
+    """
+
+    __slots__ = ('allocated_ns', 'freed_ns', 'objects', 'bytes',
+                 'margin_bytes')
+
+    def __init__(self, rows, key, allocated_ns, freed_ns, objects, size,
+                 margin):
+        self._rows = rows
+        self._key = key
+        self.allocated_ns = allocated_ns
+        self.freed_ns = freed_ns
+        self.objects = objects
+        self.bytes = size
+        self.margin_bytes = margin
+
+    def __repr__(self):
+        what = 'allocated' if self.freed_ns is None else 'freed'
+        return f'<AllocationRecord {what} {self.bytes} bytes>'
+
+
+class SampleRecord(_Keyed):
+    """A sample on its way: all records of one key since the last batch, or
+    what there was of them at one moment.
+
+    time_ns   on time.monotonic_ns(): the last of its moments
+    state     one of Batch.STATES
+    count     how many samples it stands for; 0: what was left over
+    cpu_ns    CPU time that it weighs, in nanoseconds
+    wall_ns   wall-clock time that it weighs, in nanoseconds
+    is_merged whether it may be more than one moment
+    """
+
+    __slots__ = 'time_ns', 'count', 'cpu_ns', 'wall_ns', 'is_merged'
+
+    def __init__(self, rows, key, time_ns, count, cpu_ns, wall_ns, is_merged):
+        self._rows = rows
+        self._key = key
+        self.time_ns = time_ns
+        self.count = count
+        self.cpu_ns = cpu_ns
+        self.wall_ns = wall_ns
+        self.is_merged = is_merged
+
+    @property
+    def state(self):
+        return STATES[self._key[_STATE]]
 
     @property
     def gil_wait_ns(self):

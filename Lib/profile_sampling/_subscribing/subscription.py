@@ -6,7 +6,7 @@ import os
 from profile_sampling import _clock, _core
 from profile_sampling._data.checks import whole
 from profile_sampling._options import (
-    checked_capture, checked_rate, with_hints)
+    checked, checked_rate, with_hints)
 from profile_sampling._subscribing import delivery
 from profile_sampling._subscribing.batch import Batch, Rows
 
@@ -21,7 +21,8 @@ _MAX_IDENTS = 1 << 64
 def subscribe(callback, *, rate_hz=1000, depth_frames=None, names=None,
               signal=None, batch_samples=1024, batch_seconds=1.0,
               max_samples=65_536, threads=None, labels=None,
-              all_interpreters=False, tasks=False, moments=False):
+              all_interpreters=False, tasks=False, moments=False,
+              alloc_bytes=None):
     """Call *callback* with batches of samples; return a Subscription.
 
     The callback gets a Batch.  It is called on a thread of the profiler's
@@ -46,20 +47,22 @@ def subscribe(callback, *, rate_hz=1000, depth_frames=None, names=None,
     moments           a SampleRecord for each moment; else one for all
                       samples of one key in a batch.  When *max_samples*
                       moments wait, they become fewer, and coarser
+    alloc_bytes       also what was allocated and freed, a sample per so many
+                      bytes, as for start(); see Batch.allocations()
 
     A session of start() may run meanwhile, or not.
 
     Raise TypeError or ValueError for a wrong argument, RuntimeError if
-    sampling is under way with fewer depth_frames, fewer names or another
-    signal than asked for, the interpreter is shutting down or the process was
+    sampling is under way with fewer depth_frames, fewer names, another signal
+    or other alloc_bytes than asked for, the interpreter is shutting down or the process was
     forked by C code without the fork hooks, NotImplementedError if the
     platform cannot.
     """
     if not callable(callback):
         raise TypeError(
             f'callback must be callable, not {type(callback).__name__}')
-    options = {'rate_hz': checked_rate(rate_hz),
-               **checked_capture(depth_frames, names, signal)}
+    options = checked(None, checked_rate(rate_hz), depth_frames, names,
+                      signal, alloc_bytes)
     batch_seconds = _seconds(batch_seconds)
     max_events = whole('max_samples', max_samples, most=1 << 24)
     options |= {

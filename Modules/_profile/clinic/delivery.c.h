@@ -13,7 +13,7 @@ PyDoc_STRVAR(_profile_subscribe__doc__,
 "subscribe($module, /, *, rate_hz=1000, depth_frames=0, names=-1,\n"
 "          signal=0, manual=False, max_events=65536, times=0,\n"
 "          batch_events=4096, interpreter_id=-1, threads=None,\n"
-"          labels=None, task=False)\n"
+"          labels=None, task=False, alloc_bytes=0)\n"
 "--\n"
 "\n"
 "Return a Subscription.\n"
@@ -30,7 +30,8 @@ _profile_subscribe_impl(PyObject *module, int rate_hz, int depth_frames,
                         int names, int signal, int manual,
                         unsigned int max_events, unsigned int times,
                         unsigned int batch_events, long long interpreter_id,
-                        PyObject *threads, PyObject *labels, int task);
+                        PyObject *threads, PyObject *labels, int task,
+                        unsigned long long alloc_bytes);
 
 static PyObject *
 _profile_subscribe(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
@@ -38,14 +39,14 @@ _profile_subscribe(PyObject *module, PyObject *const *args, Py_ssize_t nargs, Py
     PyObject *return_value = NULL;
     #if defined(Py_BUILD_CORE) && !defined(Py_BUILD_CORE_MODULE)
 
-    #define NUM_KEYWORDS 12
+    #define NUM_KEYWORDS 13
     static struct {
         PyGC_Head _this_is_not_used;
         PyObject_VAR_HEAD
         PyObject *ob_item[NUM_KEYWORDS];
     } _kwtuple = {
         .ob_base = PyVarObject_HEAD_INIT(&PyTuple_Type, NUM_KEYWORDS)
-        .ob_item = { &_Py_ID(rate_hz), &_Py_ID(depth_frames), &_Py_ID(names), &_Py_ID(signal), &_Py_ID(manual), &_Py_ID(max_events), &_Py_ID(times), &_Py_ID(batch_events), &_Py_ID(interpreter_id), &_Py_ID(threads), &_Py_ID(labels), &_Py_ID(task), },
+        .ob_item = { &_Py_ID(rate_hz), &_Py_ID(depth_frames), &_Py_ID(names), &_Py_ID(signal), &_Py_ID(manual), &_Py_ID(max_events), &_Py_ID(times), &_Py_ID(batch_events), &_Py_ID(interpreter_id), &_Py_ID(threads), &_Py_ID(labels), &_Py_ID(task), &_Py_ID(alloc_bytes), },
     };
     #undef NUM_KEYWORDS
     #define KWTUPLE (&_kwtuple.ob_base.ob_base)
@@ -54,14 +55,14 @@ _profile_subscribe(PyObject *module, PyObject *const *args, Py_ssize_t nargs, Py
     #  define KWTUPLE NULL
     #endif  // !Py_BUILD_CORE
 
-    static const char * const _keywords[] = {"rate_hz", "depth_frames", "names", "signal", "manual", "max_events", "times", "batch_events", "interpreter_id", "threads", "labels", "task", NULL};
+    static const char * const _keywords[] = {"rate_hz", "depth_frames", "names", "signal", "manual", "max_events", "times", "batch_events", "interpreter_id", "threads", "labels", "task", "alloc_bytes", NULL};
     static _PyArg_Parser _parser = {
         .keywords = _keywords,
         .fname = "subscribe",
         .kwtuple = KWTUPLE,
     };
     #undef KWTUPLE
-    PyObject *argsbuf[12];
+    PyObject *argsbuf[13];
     Py_ssize_t noptargs = nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0) - 0;
     int rate_hz = 1000;
     int depth_frames = 0;
@@ -75,6 +76,7 @@ _profile_subscribe(PyObject *module, PyObject *const *args, Py_ssize_t nargs, Py
     PyObject *threads = Py_None;
     PyObject *labels = Py_None;
     int task = 0;
+    unsigned long long alloc_bytes = 0;
 
     args = _PyArg_UnpackKeywords(args, nargs, NULL, kwnames, &_parser, 0, 0, 0, argsbuf);
     if (!args) {
@@ -173,12 +175,20 @@ _profile_subscribe(PyObject *module, PyObject *const *args, Py_ssize_t nargs, Py
             goto skip_optional_kwonly;
         }
     }
-    task = PyObject_IsTrue(args[11]);
-    if (task < 0) {
+    if (args[11]) {
+        task = PyObject_IsTrue(args[11]);
+        if (task < 0) {
+            goto exit;
+        }
+        if (!--noptargs) {
+            goto skip_optional_kwonly;
+        }
+    }
+    if (!_PyLong_UnsignedLongLong_Converter(args[12], &alloc_bytes)) {
         goto exit;
     }
 skip_optional_kwonly:
-    return_value = _profile_subscribe_impl(module, rate_hz, depth_frames, names, signal, manual, max_events, times, batch_events, interpreter_id, threads, labels, task);
+    return_value = _profile_subscribe_impl(module, rate_hz, depth_frames, names, signal, manual, max_events, times, batch_events, interpreter_id, threads, labels, task, alloc_bytes);
 
 exit:
     return return_value;
@@ -398,4 +408,4 @@ _profile_start_helper(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
 exit:
     return return_value;
 }
-/*[clinic end generated code: output=2d72db6cdb101c50 input=a9049054013a1b77]*/
+/*[clinic end generated code: output=bfc158ba161e6dd0 input=a9049054013a1b77]*/

@@ -24,11 +24,9 @@ add_collection(const struct _sampling_alloc_key *key, int generation,
     for (struct _sampling_sink *sink = STATE->sinks; sink != NULL;
          sink = sink->next)
     {
-        struct _sampling_alloc_table *table = &sink->allocations;
-        if (table->period_bytes != 0
-            && table->since != _PySampling_SINCE_BEGIN
-            && !_PySampling_AllocTableAddCollection(table, key, generation,
-                                                    its, now_ns))
+        if (_PySampling_SinkWantsBlock(sink, key)
+            && !_PySampling_AllocTableAddCollection(
+                    &sink->allocations, key, generation, its, now_ns))
         {
             _PySampling_COUNT(lost_allocations, 1);
         }

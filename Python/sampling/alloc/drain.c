@@ -87,7 +87,7 @@ begin_block(struct _sampling_alloc *alloc, struct _sampling_block *block,
     for (struct _sampling_sink *sink = STATE->sinks; sink != NULL;
          sink = sink->next)
     {
-        if (sink->allocations.period_bytes != 0
+        if (_PySampling_SinkWantsBlock(sink, &block->key)
             && !_PySampling_AllocTableAdd(&sink->allocations, &block->key,
                                           &amount, is_large(block),
                                           block->begun_ns))
@@ -106,7 +106,7 @@ end_block(struct _sampling_alloc *alloc, uint32_t b)
     for (struct _sampling_sink *sink = STATE->sinks; sink != NULL;
          sink = sink->next)
     {
-        if (sink->allocations.period_bytes != 0
+        if (_PySampling_SinkWantsBlock(sink, &block->key)
             && sink->allocations.since < block->number)
         {
             _PySampling_AllocTableRemove(&sink->allocations, &block->key,

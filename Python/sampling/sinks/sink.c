@@ -144,12 +144,27 @@ _PySampling_SinksBytes(void)
 /* What comes in. */
 
 static int
+passes(struct _sampling_sink *sink, uint32_t thread, uint32_t labels)
+{
+    return sink->filter == NULL
+        || (_PySampling_FilterWantsThread(sink->filter, thread)
+            && _PySampling_FilterWantsLabels(sink->filter, labels));
+}
+
+static int
 wants(struct _sampling_sink *sink, uint32_t thread, uint32_t labels)
 {
     return sink->rows != NULL && sink->rows->tables == STATE->tables
-        && (sink->filter == NULL
-            || (_PySampling_FilterWantsThread(sink->filter, thread)
-                && _PySampling_FilterWantsLabels(sink->filter, labels)));
+        && passes(sink, thread, labels);
+}
+
+int
+_PySampling_SinkWantsBlock(struct _sampling_sink *sink,
+                           const struct _sampling_alloc_key *key)
+{
+    return sink->allocations.period_bytes != 0
+        && sink->allocations.since != _PySampling_SINCE_BEGIN
+        && passes(sink, key->thread, key->labels);
 }
 
 static void
@@ -266,19 +281,40 @@ take(struct _sampling_sink *sink, struct _sampling_rows **rows)
     return 1;
 }
 
+/* What was allocated and freed since they were taken last; they are rows of the
+   newest tables that it got samples of. */
+static void
+take_allocations(struct _sampling_sink *sink, const struct _sampling_rows *rows,
+                 struct _sampling_alloc_table *taken)
+{
+    if (sink->allocations.period_bytes != 0
+        && (sink->rows == NULL || sink->rows->tables == rows->tables)
+        && _PySampling_AllocTableCopy(taken, &sink->allocations))
+    {
+        _PySampling_AllocTableClear(&sink->allocations);
+    }
+}
+
 int
 _PySampling_SinkDrain(struct _sampling_sink *sink,
                       struct _sampling_profile **profile)
 {
     struct _sampling_rows *rows;
+    struct _sampling_alloc_table allocations = {0};
     _PySampling_LockTables();
     int result = take(sink, &rows);
+    if (result == 1) {
+        take_allocations(sink, rows, &allocations);
+    }
     _PySampling_UnlockTables();
     if (result != 1) {
         return result;
     }
-    *profile = _PySampling_ProfileExtract(rows, NULL);
+    uint32_t num_allocs = allocations.num_allocs;
+    *profile = _PySampling_ProfileExtract(rows, &allocations);
+    _PySampling_AllocTableFree(&allocations);
     if (*profile == NULL) {
+        _PySampling_COUNT(lost_allocations, num_allocs);
         _PySampling_LockTables();
         put_back(sink, rows);
         _PySampling_UnlockTables();

@@ -106,6 +106,8 @@ _PySampling_SinkOfSubscriber(const _PySampling_Options *options,
                              const _PySampling_SubscribeOptions *wanted);
 // May be NULL.
 extern void _PySampling_SinkFree(struct _sampling_sink *sink);
+extern int _PySampling_SinkWantsBlock(struct _sampling_sink *sink,
+                                      const struct _sampling_alloc_key *key);
 // It has rows in the current tables.  Returns 0 without memory.
 extern int _PySampling_SinkReady(struct _sampling_sink *sink);
 extern void _PySampling_SinkLink(struct _sampling_sink *sink);

@@ -3,7 +3,7 @@
 import type {App, View} from './app';
 import {bar, parts, type Part} from './bars';
 import {byId, choices, h, link} from './dom';
-import {timeText} from './memory';
+import {timeText} from './measures';
 import {UNFILTERED} from './model';
 import {command} from './query';
 import {baseName, clock, percent, plural, STATES, time} from './words';

@@ -6,7 +6,7 @@ import {nothingLeft} from './chrome';
 import type {Document} from './document';
 import {byId, choices, h, head, link} from './dom';
 import {addAt, UNFILTERED, type Model} from './model';
-import {measures, WORDS} from './memory';
+import {measures, WORDS} from './measures';
 import {fit, libraryColour, mineColour, Paint} from './paint';
 import {
   indexAt, layOut, nodeSums, shapeOf, statesOf, type Layout, type Shape,

@@ -3,11 +3,13 @@
 
 import type {App, View} from './app';
 import {meter} from './bars';
-import {LIFETIMES, type Measure, type Steps} from './blocks';
+import {LIFETIMES, type Measure} from './blocks';
 import {nothingLeft} from './chrome';
 import {byId, choices, h, head, link, stacked, withCode} from './dom';
 import {colouringOf} from './flame';
 import {addAt, finder, type Row} from './model';
+import {choose, clock, measureOf, measures, momentText, SHORT_NS, shownStep,
+  spanText, stepsOf, whenText, WORDS} from './measures';
 import {librariesOf, sourceOf, textOf} from './mine';
 import {fit, Paint} from './paint';
 import {MEASURES} from './query';
@@ -27,9 +29,8 @@ const NARROW_PX = 640;
 const TICKS = 7;
 const TICK_S = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200,
   14_400, 21_600, 43_200];
-/** Of what is shorter, moments are since the start; and nothing is said by
- * the hour. */
-const SHORT_NS = 6e11, LEAST_HOURS = 1 / 12;
+/** In what is shorter nothing is said by the hour. */
+const LEAST_HOURS = 1 / 12;
 const MOST_TYPES = 6;
 
 /** Parts of the RSS: how they are drawn, and what to do. */
@@ -42,27 +43,6 @@ export const PARTS: Readonly<Record<string, readonly [string, string]>> = {
     'back'],
   'files': ['file', 'the system takes them back when it must'],
   'rest': ['rest', ''],
-};
-
-interface MeasureWords {
-  readonly name: string;
-  readonly tip: string;
-  readonly css: string;
-}
-
-export const WORDS: Readonly<Record<Measure, MeasureWords>> = {
-  in_use: {name: 'In use', css: 'py', tip: 'Allocated and not freed, at the ' +
-    'end or at the chosen moment.'},
-  peak: {name: 'At the peak', css: 'py', tip: 'What was in use at the one ' +
-    'moment with the most.'},
-  grew: {name: 'Grew', css: 'py', tip: 'In use at the end less in use after ' +
-    'a quarter of the time, or at the begin of the chosen time.'},
-  survived: {name: 'Survived', css: 'py', tip: 'Of what was allocated in ' +
-    'the time, what is still in use at the end.'},
-  allocated: {name: 'Allocated', css: 'freed', tip: 'All that was allocated ' +
-    'in the time, freed or not.'},
-  churn: {name: 'Churn', css: 'freed', tip: 'Allocated and freed again ' +
-    'within a second: it costs time, not memory.'},
 };
 
 export const memory: View = {
@@ -102,11 +82,6 @@ function press(app: App, {key, target, shiftKey}: KeyboardEvent): boolean {
   return true;
 }
 
-function choose(app: App, measure: Measure): void {
-  // A moment is of what was in use then.
-  app.ask({measure, at: measure === 'in_use' ? app.query.at : -1});
-}
-
 function draw(app: App, place: HTMLElement): void {
   const {doc} = app.model;
   const its = doc.memory!;
@@ -128,23 +103,6 @@ function draw(app: App, place: HTMLElement): void {
   }
 }
 
-function measureOf(app: App): Measure {
-  return app.query.measure || 'in_use';
-}
-
-/** The switch of measures; with *time*, of the time, too. */
-export function measures(app: App, hasTime = false): HTMLElement {
-  const {query: {measure}, doc} = app;
-  const its = MEASURES.filter((one) => doc.memory!.has_moments ||
-    ['in_use', 'peak', 'allocated'].includes(one));
-  return h('span', {class: 'six'}, choices('Measure', [
-    ...hasTime ? [{text: 'Time', isChosen: measure === '',
-      choose: () => app.ask({measure: ''})}] : [],
-    ...its.map((one) => ({text: WORDS[one].name, tip: WORDS[one].tip,
-      isChosen: one === measure || !hasTime && !measure && one === 'in_use',
-      choose: () => choose(app, one)}))]));
-}
-
 function cards(app: App): HTMLElement[] {
   const {cards: all} = app.doc.memory!;
   return all.length === 0 ? [] : [h('div', {class: 'cards'}, ...all.map(
@@ -162,21 +120,6 @@ function toParts(): void {
 
 // Time
 
-/** The time of day that a step begins. */
-function clock(app: App, step: number, isLong = false): string {
-  const {begin_ns: begin, step_ns: length} = app.doc.memory!;
-  const {start_time_ns: start, duration_ns: duration} = app.doc;
-  return momentText(app, Math.max(start, Math.min(start + duration,
-    begin + step * length)), isLong);
-}
-
-/** A moment as the report calls it: in short recordings, since the start. */
-function momentText({doc}: App, ns: number, isLong: boolean): string {
-  return doc.duration_ns < SHORT_NS
-    ? `${Number(((ns - doc.start_time_ns) / 1e9).toFixed(1))}\u00a0s`
-    : new Date(ns / 1e6).toISOString().slice(11, isLong ? 19 : 16);
-}
-
 /** Round moments: as steps, and what they are called. */
 function ticks(app: App): [number, string][] {
   const {begin_ns: begin, step_ns: length} = app.doc.memory!;
@@ -190,36 +133,6 @@ function ticks(app: App): [number, string][] {
     found.push([(at - begin) / length, momentText(app, at, between < 6e10)]);
   }
   return found;
-}
-
-function spanText(app: App, {from, to}: Steps): string {
-  return `${clock(app, from)}–${clock(app, to + 1)}`;
-}
-
-/** What chips say of a chosen time or moment. */
-export function timeText(app: App): string {
-  const {time, at} = app.query;
-  return time ? `time ${spanText(app, stepsOf(app))}`
-    : `at ${clock(app, at + 1, true)}`;
-}
-
-function stepsOf(app: App): Steps {
-  return app.model.blocks!.steps(app.selection);
-}
-
-/** The step whose memory is shown. */
-function shownStep(app: App): number {
-  const steps = stepsOf(app);
-  const {memory: its} = app.doc;
-  return app.selection.measure !== 'peak' ? steps.to : !app.model.blocks!.hasPeak(
-    steps) ? app.model.blocks!.highest(steps) : its!.peak < 0 ? steps.to : its!.peak;
-}
-
-function whenText(app: App, step: number): string {
-  const {peak, peak_ns: ns} = app.doc.memory!;
-  return measureOf(app) === 'peak' && step === peak
-    ? `at ${momentText(app, app.doc.start_time_ns + ns, true)}` : step === app.model.blocks!.last ? 'at the end'
-    : `at ${clock(app, step + 1, true)}`;
 }
 
 // The parts of the RSS
@@ -471,8 +384,8 @@ function table(app: App, rows: readonly Row[]): HTMLElement[] {
     h('td', {class: `r share ${measure === 'grew' && figure > margin ? 'more'
       : ''}`}, figure ? signedIf(measure === 'grew', figure, scale) : '–'),
     h('td', {class: 'r m3'}, margin || figure ? plusMinus(margin, scale) : ''),
-    h('td', {class: measure === 'grew' ? 'bars dv' : 'bars'}, hasBar ? barOf(app, its, place, figure, scale)
-      : null),
+    h('td', {class: measure === 'grew' ? 'bars dv' : 'bars'},
+      hasBar ? barOf(app, its, place, figure, scale) : null),
     h('td', {class: 'key cut'}, ...what),
     ...more.map(([,, figureOf], number) => h('td', {
       class: `r c${number + 5}`}, place === null ? '' : figureOf(place)))];

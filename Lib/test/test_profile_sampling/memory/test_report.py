@@ -414,6 +414,46 @@ class MemoryReport(unittest.TestCase):
                 self.assertIn(expected, self.report(*options.split(),
                                                     status=2))
 
+    def test_in_use_of_an_age(self):
+        """As --min-age says it: 1 MB of each 30 s is kept."""
+        for profile in growing(), self.loaded(growing()):
+            self.assertEqual(profile.in_use().total('inuse_space'), 120 * _MB)
+            # Of blocks only an interval of 32 s is known.
+            old = profile.in_use(min_age_s=600)
+            self.assertEqual(old.value_type.name, 'inuse_space_bytes')
+            self.assertIn(old.total('inuse_space') // _MB, (98, 99))
+            self.assertEqual({sample.stack[1].function.name
+                              for sample in old.samples}, {'shop.quote'})
+            self.assertNotIn('RSS', str(old))
+            self.assertEqual(len(profile.in_use(min_age_s=7200).samples), 0)
+        self.save(growing())
+        self.assertIn(f"{old.total('inuse_space') / _MB:.1f} ±",
+                      self.report('--min-age', '600'))
+        with self.assertRaisesRegex(ValueError, 'min_age_s'):
+            profile.in_use(min_age_s=-1)
+        b = Builder()
+        b.sample('shop.main:3', wall_ns=500_000_000)
+        with self.assertRaisesRegex(ValueError, 'inuse_space'):
+            b.profile().in_use()
+        both = Profile.merge(*[service(pid=pid).profile() for pid in (1, 2)])
+        with self.assertRaisesRegex(ValueError, '2 processes'):
+            both.in_use()
+
+    def loaded(self, profile):
+        self.save(profile, 'loaded.pb.gz')
+        return Profile.load('loaded.pb.gz')
+
+    def test_older_than_the_recording(self):
+        """What was there when a session was attached has no line."""
+        profile = service().profile()
+        more = {f'memory_{name}': str(800 * _MB)
+                for name in ('arenas', 'arenas_used')}
+        self.save(Profile._from_tables(profile._tables.with_facts(
+            meta=profile._tables.meta | more)))
+        # What is in use and no large block is in arenas, too.
+        self.assertIn('* 580 MB of small objects are older than the '
+                      'recording, without a line: --rss', self.report())
+
     def test_two_processes(self):
         """What differs has the margin of both sides' samples."""
         self.save_runs('a', [100])
@@ -448,15 +488,16 @@ class MemoryReport(unittest.TestCase):
                 ]))))
         report = self.report('--by', 'route')
         self.assertEqual(report.splitlines()[-9:-4], [
-            '  by one      ±  requests  allocated  at peak  route       most '
-            'at',
-            '  96.0MB  exact        12     1.12GB  288.0MB  /i          '
-            'shop.images:18',
-            ' 102.4KB   13.0     1,200     0.12GB  119.5MB  /q          '
-            'shop.quote:107',
-            '<512.0KB                3          -        -  /none',
-            '                             19.58GB   50.0MB  no request  '
-            'shop.orders:58'])
+            '  by one      ±  requests  allocated  at peak  grew by one  route  '
+            '     most at',
+            '  96.0MB  exact        12     1.12GB  288.0MB       +8.0MB  /i     '
+            '     shop.images:18',
+            ' 102.4KB   13.0     1,200     0.12GB  119.5MB     +102.0KB  /q     '
+            '     shop.quote:107',
+            '<512.0KB                3          -        -            -  /none',
+            '                             19.58GB   50.0MB               no '
+            'request  shop.orders:58'])
+        self.assertNotIn('grew', self.report('--by', 'route', '--width', '80'))
         self.assertIn('* 96.0 MB for one request of /i, most at '
                       'shop.images:18', report)
         document = json.loads(self.report('--by', 'route', '--format', 'json'))
