@@ -4,12 +4,15 @@ import os
 import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextvars import Context
 from types import TracebackType
 from typing import (
-    IO, Any, BinaryIO, ClassVar, Literal, ParamSpec, Self, TextIO, TypeVar)
+    IO, Any, BinaryIO, ClassVar, Literal, ParamSpec, Protocol, Self, TextIO,
+    TypeVar, final)
 
 _P = ParamSpec('_P')
 _R = TypeVar('_R')
+_R_co = TypeVar('_R_co', covariant=True)
 _Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 _Pattern = str | re.Pattern[str]
 _Patterns = _Pattern | Iterable[_Pattern]
@@ -47,8 +50,15 @@ class _Block:
                  traceback: TracebackType | None) -> None: ...
     def __call__(self, function: Callable[_P, _R]) -> Callable[_P, _R]: ...
 
+class _Profiled(Protocol[_P, _R_co]):
+    profile: Profile | Any
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R_co: ...
+    def __get__(self, instance: Any, owner: Any = None
+                ) -> Callable[..., _R_co]: ...
+
 class profile(_Block):
-    profile: Profile | None
+    # None until the block has ended, which no caller has to ask.
+    profile: Profile | Any
     def __init__(self, mode: _Mode | None = None, *,
                  rate_hz: int | None = None,
                  depth_frames: int | None = None,
@@ -56,6 +66,7 @@ class profile(_Block):
                  out: _Path | None = None, timeline: bool = False,
                  calls: _Calls | None = None,
                  alloc_bytes: int | None = None) -> None: ...
+    def __call__(self, function: Callable[_P, _R]) -> _Profiled[_P, _R]: ...
 
 class region(_Block):
     def __init__(self) -> None: ...
@@ -173,7 +184,7 @@ class CallRow:
     def __getattr__(self, name: str) -> int: ...
 
 class CallSiteRow:
-    function: Function | None
+    function: Function
     line: int
     called: str
     total: int
@@ -181,7 +192,7 @@ class CallSiteRow:
     margin: float | None
 
 class CalleeRow:
-    function: Function | None
+    function: Function
     value_types: tuple[ValueType, ...]
     values: tuple[int, ...]
     # Each value by its name: wall_ns, self_wall_ns, ...
@@ -214,7 +225,7 @@ class FunctionRow:
 
 class GILHolderRow:
     thread: Thread
-    function: Function
+    function: Function | None
     line: int
     holder: GILHolder
     value_types: tuple[ValueType, ...]
@@ -537,8 +548,10 @@ class Subscription:
                  exc: BaseException | None,
                  traceback: TracebackType | None) -> None: ...
 
+@final
 class Task:
-    def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+    def __new__(cls, coroutine: Any, /, *, name: str | None = None,
+                context: Context | None = None) -> Self: ...
     def woken(self) -> None: ...
     def suspend(self) -> None: ...
     def resume(self, *, skip_frames: int = 1) -> None: ...

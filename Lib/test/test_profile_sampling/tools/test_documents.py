@@ -5,9 +5,6 @@ they differ from run to run; the shares of the tutorial's program are, with
 those that the program measures itself.
 """
 
-import importlib.util
-import os
-import pathlib
 import re
 import textwrap
 import unittest
@@ -16,31 +13,7 @@ import profile_sampling
 
 # There is nothing to run without a core that samples.
 from ..support import sessions  # noqa: F401
-
-
-def _source_tree():
-    """Return the directory that holds Doc/ and Tools/; this file is linked."""
-    for parent in pathlib.Path(os.path.realpath(__file__)).parents:
-        if (parent / 'Tools/docs/pages.py').is_file():
-            return parent
-    raise unittest.SkipTest('the documentation is not here')
-
-
-ROOT = _source_tree()
-DOC = ROOT / 'Doc'
-HOWTOS = sorted(DOC.glob('howto/profile_sampling-*.rst'))
-REFERENCE = sorted(DOC.glob('library/profile_sampling*.rst'))
-
-
-def _load_pages():
-    spec = importlib.util.spec_from_file_location(
-        'pages', ROOT / 'Tools/docs/pages.py')
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-pages = _load_pages()
+from ..support.documents import DOC, HOWTOS, PROGRAMS, REFERENCE, pages
 
 
 class CountersTest(unittest.TestCase):
@@ -82,7 +55,7 @@ class PagesTest(unittest.TestCase):
     def test_programs_are_shown(self):
         # A program that no page shows is one that nobody keeps true.
         text = ''.join([page.read_text() for page in HOWTOS])
-        for program in sorted((DOC / pages.INCLUDES).glob('*.py')):
+        for program in PROGRAMS:
             with self.subTest(program=program.name):
                 self.assertIn(f'profile_sampling/{program.name}\n', text)
 
