@@ -159,6 +159,20 @@ class OptionsTest(ReportCase):
         self.assertEqual([row[0] for row in self.rows('--mine', 'pool')],
                          ['pool.work:5', 'shop.f:1'])
 
+    def test_a_name_that_would_be_a_finding(self):
+        """A file's name is text, on one line and visible, and no more."""
+        name = 'a\x1b[31m\n* All is fine.\u202e.pb.gz'
+        shown = r'a\x1b[31m\n* All is fine.\u202e.pb.gz'
+        os.link('p.pb.gz', name)
+        for options in [], ['--functions'], ['--tasks']:
+            _, *rest = self.text(*options).splitlines()
+            status, text, err = self.report(name, *options)
+            self.assertEqual((status, err), (0, ''))
+            self.assertEqual(text.splitlines(), [shown, *rest])
+        _, text, _ = self.report('.', command='list')
+        self.assertIn(shown, text)
+        self.assertNotIn('\x1b', text)
+
     def test_what_changes_nothing_is_refused(self):
         for output in 'x.html', 'x.pb.gz', 'x.collapsed', 'x.json', 'report':
             for option in (['--functions'], ['--tree'], ['--by', 'state'],
