@@ -235,150 +235,46 @@ last_moments(const PySampling_Batch *batch)
     return bytes;
 }
 
-static uint64_t
-objects_of(const struct _sampling_amount *amount)
-{
-    return (amount->objects + _PySampling_OBJECT_PARTS / 2)
-        / _PySampling_OBJECT_PARTS;
-}
-
-static int64_t
-moment_of(const struct _sampling_alloc_table *table, uint32_t interval)
-{
-    return table->base_time_ns + (int64_t)(interval * table->interval_ns);
-}
-
-#define WORDS_OF_BLOCKS 15
-#define WORDS_OF_COLLECTIONS 8
-
-/* Space for the rows of collections, or all others. */
+/* All of one kind. */
 static PyObject *
-new_columns(const struct _sampling_alloc_table *table, int of_collections)
+columns_of_allocations(const struct _sampling_alloc_table *table,
+                       int of_collections)
 {
+    int64_t words[_PySampling_BLOCK_WORDS];
     Py_ssize_t num = 0;
-    for (uint32_t i = 0; i < table->num_allocs; i++) {
-        num += of_collections
-            == (table->allocs[i].key.ended == _PySampling_COLLECTIONS);
+    for (uint32_t row = 0; row < table->num_allocs; row++) {
+        num += _PySampling_AllocWords(table, row, of_collections, words);
     }
-    return PyBytes_FromStringAndSize(
-        NULL, num * (Py_ssize_t)sizeof(int64_t)
-                  * (of_collections ? WORDS_OF_COLLECTIONS : WORDS_OF_BLOCKS));
-}
-
-/* node, thread, labels; when they were; how many, the sum of their pauses, and
-   the objects that they freed, and could not. */
-static PyObject *
-collection_columns(const struct _sampling_alloc_table *table)
-{
-    PyObject *bytes = new_columns(table, 1);
-    if (bytes == NULL) {
-        return NULL;
-    }
-    int64_t *out = (int64_t *)PyBytes_AS_STRING(bytes);
-    for (uint32_t i = 0; i < table->num_allocs; i++) {
-        const struct _sampling_alloc_row *row = &table->allocs[i];
-        if (row->key.ended == _PySampling_COLLECTIONS) {
-            *out++ = row->key.node;
-            *out++ = row->key.thread;
-            *out++ = row->key.labels;
-            *out++ = moment_of(table, row->key.begun);
-            *out++ = (int64_t)row->collections.number;
-            *out++ = (int64_t)row->collections.pause_ns;
-            *out++ = (int64_t)row->collections.freed;
-            *out++ = (int64_t)row->collections.uncollectable;
+    PyObject *bytes = PyBytes_FromStringAndSize(
+        NULL, num * (Py_ssize_t)sizeof(*words));
+    if (bytes != NULL) {
+        int64_t *out = (int64_t *)PyBytes_AS_STRING(bytes);
+        for (uint32_t row = 0; row < table->num_allocs; row++) {
+            num = _PySampling_AllocWords(table, row, of_collections, words);
+            memcpy(out, words, (size_t)num * sizeof(*words));
+            out += num;
         }
     }
     return bytes;
-}
-
-/* node, thread, labels; when they were allocated, and freed, since the epoch, or
-   0; the decade of their lifetime; objects, bytes and variance that were
-   allocated, or freed, in use and in use at the peak. */
-static PyObject *
-allocation_columns(const struct _sampling_alloc_table *table)
-{
-    PyObject *bytes = new_columns(table, 0);
-    if (bytes == NULL) {
-        return NULL;
-    }
-    int64_t *out = (int64_t *)PyBytes_AS_STRING(bytes);
-    for (uint32_t i = 0; i < table->num_allocs; i++) {
-        const struct _sampling_alloc_row *row = &table->allocs[i];
-        if (row->key.ended == _PySampling_COLLECTIONS) {
-            continue;
-        }
-        const struct _sampling_amount peak = _PySampling_PeakOf(table, row);
-        const struct _sampling_amount *amounts[] = {
-            &row->allocated, &row->in_use, &peak};
-        *out++ = row->key.node;
-        *out++ = row->key.thread;
-        *out++ = row->key.labels;
-        *out++ = moment_of(table, row->key.begun);
-        *out++ = row->key.ended == _PySampling_IN_USE
-            ? 0 : moment_of(table, row->key.ended);
-        *out++ = row->key.lifetime;
-        for (size_t j = 0; j < Py_ARRAY_LENGTH(amounts); j++) {
-            *out++ = (int64_t)objects_of(amounts[j]);
-            *out++ = (int64_t)amounts[j]->bytes;
-            *out++ = (int64_t)amounts[j]->variance;
-        }
-    }
-    return bytes;
-}
-
-struct readings {
-    const struct _sampling_resident *first;
-    int64_t base_time_ns;       // when the wall clock was 0
-};
-
-/* The moment, bytes that were allocated since, full collections, and what the
-   process has in memory. */
-static PyObject *
-reading(const void *source, uint32_t row)
-{
-    const struct readings *from = source;
-    const struct _sampling_resident *r = &from->first[row];
-    return Py_BuildValue(
-        "(LKKKKKKKK)", (long long)r->wall_ns + from->base_time_ns,
-        (unsigned long long)r->allocated_bytes,
-        (unsigned long long)r->full_collections,
-        (unsigned long long)r->rss_bytes,
-        (unsigned long long)r->file_bytes,
-        (unsigned long long)r->arenas_bytes,
-        (unsigned long long)r->arenas_used_bytes,
-        (unsigned long long)r->malloc_used_bytes,
-        (unsigned long long)r->malloc_free_bytes);
 }
 
 /* Those of the profile's time, and the one of now. */
 static PyObject *
-readings(const struct _sampling_profile *profile,
-         const struct _sampling_resident *now)
+columns_of_readings(const struct _sampling_profile *profile,
+                    const struct _sampling_resident *now)
 {
-    const struct _sampling_alloc *alloc = _PyRuntime.sampling.alloc;
-    int64_t base_time_ns =
-        profile->start_time_ns - (int64_t)profile->start_wall_ns;
-    uint32_t before = 0;
-    while (before < alloc->num_readings
-           && alloc->readings[before].wall_ns < profile->start_wall_ns)
+    int64_t words[_PySampling_MAX_READINGS + 1][_PySampling_READING_WORDS];
+    Py_ssize_t num = 0;
+    const struct _sampling_resident *reading = NULL;
+    while ((reading = _PySampling_NextReading(profile, reading, now)) != NULL)
     {
-        before++;
+        _PySampling_ReadingWords(profile, reading, words[num++]);
     }
-    PyObject *list = list_of(
-        &(struct readings){&alloc->readings[before], base_time_ns},
-        alloc->num_readings - before, reading);
-    PyObject *last = reading(&(struct readings){now, base_time_ns}, 0);
-    if (list == NULL || last == NULL || PyList_Append(list, last) < 0) {
-        Py_CLEAR(list);
-    }
-    Py_XDECREF(last);
-    return list;
+    return PyBytes_FromStringAndSize((const char *)words,
+                                     num * (Py_ssize_t)sizeof(words[0]));
 }
 
-/* None: none were sampled.  Else the period, the moment of the peak, from the
-   start, the unit of variances, in bytes squared, the columns, what readings do
-   not have, what the process had in memory and has, the columns of collections,
-   and the longest pause of each generation. */
+/* None: none were sampled. */
 static PyObject *
 allocations(const struct _sampling_profile *profile)
 {
@@ -386,22 +282,19 @@ allocations(const struct _sampling_profile *profile)
     if (table->period_bytes == 0) {
         Py_RETURN_NONE;
     }
-    const uint64_t *longest_ns = table->longest_pause_ns;
-    struct _sampling_resident now;
-    _PySampling_ReadResident(&now);
+    struct _sampling_resident resident;
+    const struct _sampling_resident *now = &resident;
+    _PySampling_ReadResident(&resident);
+#define X(NAME, VALUE) "s:K,"
     return Py_BuildValue(
-        "(KLiN{s:K,s:K,s:K,s:i}NN(KKK))",
-        (unsigned long long)table->period_bytes,
-        table->peak_wall_ns == 0 ? 0ll
-            : (long long)(table->peak_wall_ns - profile->start_wall_ns),
-        _PySampling_VARIANCE_UNIT, allocation_columns(table),
-        "large", (unsigned long long)table->large.bytes,
-        "large_variance", (unsigned long long)table->large.variance,
-        "peak_rss", (unsigned long long)now.peak_rss_bytes,
-        "has_malloc", now.has_malloc,
-        readings(profile, &now), collection_columns(table),
-        (unsigned long long)longest_ns[0], (unsigned long long)longest_ns[1],
-        (unsigned long long)longest_ns[2]);
+        "{" _PySampling_FACTS_OF_ALLOCATIONS(X) "s:N,s:N,s:N}",
+#undef X
+#define X(NAME, VALUE) #NAME, (unsigned long long)(VALUE),
+        _PySampling_FACTS_OF_ALLOCATIONS(X)
+#undef X
+        "blocks", columns_of_allocations(table, 0),
+        "collections", columns_of_allocations(table, 1),
+        "readings", columns_of_readings(profile, now));
 }
 
 /* (kind, unit) of each value. */
