@@ -27,7 +27,9 @@ static uint64_t
 cpu_since_begin(_PySampling_Thread *thread)
 {
     // Of a thread that has ended the clock says nothing.
-    uint64_t cpu_ns = Py_MAX(_PySampling_CpuNow(thread), thread->account.cpu_ns);
+    uint64_t last_ns =
+        _Py_atomic_load_uint64_relaxed(&thread->account.cpu_ns);
+    uint64_t cpu_ns = Py_MAX(_PySampling_CpuNow(thread), last_ns);
     return cpu_ns - Py_MIN(cpu_ns, thread->begin_cpu_ns);
 }
 

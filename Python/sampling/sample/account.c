@@ -15,12 +15,13 @@
 #define LEAST_PART 32
 
 
-/* Atomic for a thread of another GIL that ends the session. */
+/* Atomic for a thread of another GIL that ends the session, and for the
+   sampler thread. */
 static void
 set_clocks(struct _sampling_account *a, uint64_t wall_ns, uint64_t cpu_ns)
 {
     _Py_atomic_store_uint64_relaxed(&a->wall_ns, wall_ns);
-    a->cpu_ns = cpu_ns;
+    _Py_atomic_store_uint64_relaxed(&a->cpu_ns, cpu_ns);
 }
 
 void
@@ -39,17 +40,18 @@ _PySampling_AccountSpent(_PySampling_Thread *thread, uint64_t wall_ns,
                          uint64_t cpu_ns)
 {
     struct _sampling_account *a = &thread->account;
+    uint64_t from_cpu_ns = a->cpu_ns;
     if (_PySampling_STANDS_STILL(thread->pauses)) {
         // What it has burnt meanwhile is not of the session; since a tick has
         // noted it, it is.
         uint64_t tick_cpu_ns = _Py_atomic_load_uint64(&thread->tick.cpu_ns);
-        a->cpu_ns = (_PySampling_WORD(thread) & _PySampling_NOTED)
-                    && tick_cpu_ns != 0 ? tick_cpu_ns : cpu_ns;
+        from_cpu_ns = (_PySampling_WORD(thread) & _PySampling_NOTED)
+                      && tick_cpu_ns != 0 ? tick_cpu_ns : cpu_ns;
     }
     thread->pauses = _PySampling_PAUSES();
     wall_ns = Py_MAX(wall_ns, a->wall_ns);
-    cpu_ns = Py_MAX(cpu_ns, a->cpu_ns);     // else the thread has ended
-    struct _sampling_time spent = {wall_ns - a->wall_ns, cpu_ns - a->cpu_ns};
+    cpu_ns = Py_MAX(cpu_ns, from_cpu_ns);   // else the thread has ended
+    struct _sampling_time spent = {wall_ns - a->wall_ns, cpu_ns - from_cpu_ns};
     set_clocks(a, wall_ns, cpu_ns);
     return spent;
 }
