@@ -225,10 +225,10 @@ sys.stdin.read()
 import os
 def last():
     return max(map(int, os.listdir("/proc/self/fd")))
-over = threading.Event()
-thread(lambda: (sys.stdin.readline(), over.set()))
+begun, over = threading.Event(), threading.Event()
+thread(lambda: [sys.stdin.readline() and its.set() for its in (begun, over)])
 ready()
-while last() < 200:
+while not begun.is_set():
     pass
 number = last()
 os.closerange(3, 1000)
@@ -241,6 +241,8 @@ print(os.read(number, 1), flush=True)
 ''') as program:
             with watch.Watch(Process(program.pid), 100) as watched:
                 self.assertTrue(watched.begin(10))
+                program.stdin.write('\n')
+                program.stdin.flush()
                 until(lambda: not list(watched.slices(0.5)))
                 # It begins anew.
                 self.assertTrue(until(lambda: list(watched.slices(0.5))))
