@@ -211,7 +211,12 @@ class OutputTest(DiffTest):
         os.environ['FORCE_COLOR'] = '1'
         self.addCleanup(os.environ.pop, 'FORCE_COLOR')
         os.environ.pop('NO_COLOR', None)
-        self.assertRegex(self.diff(*self.sides()), r'\x1b\[1[;\d]*mm\.f:5\x1b\[0m')
+        text = self.diff(*self.sides())
+        self.assertRegex(text, r'\x1b\[1[;\d]*mm\.f:5\x1b\[0m')
+        # What may be chance is neither better nor worse.
+        worse = r'\x1b\[1;[;\d]+m\+[^\x1b]+\x1b\[0m'
+        self.assertRegex(text, worse)
+        self.assertNotRegex(self.diff(*self.pair()), worse)
 
 
 class StatusTest(DiffTest):
