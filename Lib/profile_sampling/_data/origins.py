@@ -95,8 +95,8 @@ def _installed_here():
         (_folder_name(library),) if library else (),
         tuple({_folder_name(os.path.join(prefix, 'bin'))
                for prefix in (sys.prefix, sys.base_prefix,
-                              _prefix_of_executable())}), bool(library),
-        sys.path)
+                              _prefix_of_executable()) if prefix}),
+        bool(library), sys.path)
 
 
 def _prefix_of_executable():
