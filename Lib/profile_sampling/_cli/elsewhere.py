@@ -11,6 +11,7 @@ _SHOW = 'to look at a profile: report FILE'
 _COMMANDS = {
     'attach': _RUNNING, 'live': _LIVE, 'watch': _LIVE,
     'memory': NO_MEMORY, 'alloc': NO_MEMORY,
+    'help': '--help, or COMMAND --help',
     'flame': _PAGE, 'flamegraph': _PAGE, 'view': _SHOW, 'open': _SHOW,
     'show': _SHOW}
 _OPTIONS = {

@@ -6,6 +6,11 @@ from profile_sampling._data.rows import LabelRow
 from profile_sampling._data.sums import sums_by
 from profile_sampling._data.values import COUNT
 
+# What puts on a label that is not there.
+HINTS = {'route': '. Middleware puts it on: app.add_middleware('
+                  'ASGIMiddleware), of profile_sampling.middleware; for WSGI, '
+                  'app = WSGIMiddleware(app)'}
+
 
 def rows(tables, key):
     """Return a list of LabelRow; see Profile.label_values()."""
@@ -58,7 +63,7 @@ def check_key(key, known):
         raise ValueError(
             f'no sample has the label {key!r}; '
             + (f'the labels are: {", ".join(known)}' if known
-               else 'there are no labels'))
+               else 'there are no labels') + HINTS.get(key, ''))
 
 
 def values(label_rows, label):

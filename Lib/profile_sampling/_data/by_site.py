@@ -15,7 +15,10 @@ IMPORTS = Function(None, 'Imports', '', 0, 'outside')
 _LOOPS = frozenset({
     'asyncio.base_events.BaseEventLoop.run_forever',
     'asyncio.base_events.BaseEventLoop._run_once', 'asyncio.runners.Runner.run',
-    'gevent.hub.Hub.run', 'socketserver.BaseServer.serve_forever',
+    'gevent.hub.Hub.run',
+    # In a child of a fork: its parent's lines are below it.
+    'multiprocessing.process.BaseProcess._bootstrap',
+    'socketserver.BaseServer.serve_forever',
     'trio._core._run.unrolled_run'})
 COUNTING_CALLS = Function(None, 'Counting calls', '', 0, 'outside')
 NO_LINES = OUTSIDE, IMPORTS, COUNTING_CALLS

@@ -20,8 +20,9 @@ def check(tables, key):
     plain = tables.schema.plain_keys
     if key not in (*_OWN, *plain) and _label(key, labels) not in labels:
         known = [*_OWN, *plain, *map(key_of, labels)]
-        raise ValueError(f'no sample has the label {key!r}; there are: '
-                         + ', '.join(known) + did_you_mean(key, known))
+        raise ValueError(
+            f'no sample has the label {key!r}; there are: ' + ', '.join(known)
+            + (by_label.HINTS.get(key) or did_you_mean(key, known)))
 
 
 def _label(key, labels):

@@ -94,8 +94,15 @@ def _installed_here():
     return Installed(
         (_folder_name(library),) if library else (),
         tuple({_folder_name(os.path.join(prefix, 'bin'))
-               for prefix in (sys.prefix, sys.base_prefix)}), bool(library),
-        sys.path)
+               for prefix in (sys.prefix, sys.base_prefix,
+                              _prefix_of_executable()) if prefix}),
+        bool(library), sys.path)
+
+
+def _prefix_of_executable():
+    """Return sys.prefix as it will be: site, which says that it is that of a
+    virtual environment, is imported after -X sampleprof has begun."""
+    return os.path.dirname(os.path.dirname(sys.executable or ''))
 
 
 def _folder_name(path):

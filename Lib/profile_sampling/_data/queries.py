@@ -99,7 +99,8 @@ def in_words(row):
         return ''
     each = row.calls / row.per
     is_whole = each == int(each)
-    _, several, does = watched.KINDS[row.kind]
+    one, several, does = watched.KINDS[row.kind]
     of = row.route if row.requests else f'call of {row.function.name}'
     return (f'{"Each" if is_whole else "A"} {printable(of)} {does} '
-            f'{each:,.{0 if is_whole else 1}f} {several}')
+            f'{each:,.{0 if is_whole else 1}f} '
+            f'{one if each == 1 else several}')

@@ -123,14 +123,15 @@ def document(difference):
         'method': difference.method,
         'before': _side(difference.before),
         'after': _side(difference.after),
-        'total': _change(difference.total),
+        'total': _judged(difference.total, difference),
         'gates': [{'target': gate.target, 'least': gate.least,
                    'least_bytes': gate.least_bytes,
                    'verdict': gate.verdict} | _change(gate.row)
                   for gate in difference.gates],
         'verdict': difference.verdict(),
         **_calls_document(difference),
-        'rows': [_place(row) | _change(row) for row in difference.rows]}
+        'rows': [_place(row) | _judged(row, difference)
+                 for row in difference.rows]}
 
 
 def _calls_document(difference):
@@ -152,6 +153,10 @@ def _change(row):
     return {name: getattr(row, name) for name in (
         'before', 'after', 'change', 'margin', 'relative', 'runs_before',
         'runs_after')}
+
+
+def _judged(row, difference):
+    return _change(row) | {'may_be_chance': may_be_chance(row, difference)}
 
 
 def _place(row):

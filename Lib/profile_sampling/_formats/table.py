@@ -31,10 +31,12 @@ _FLAT_SHARE, _FLAT_ROWS = 0.05, 15
 _SHARES = 'share', 'self_share', 'cum_share'
 # The styles of what has one: see style.py.
 _STYLES = {'title': 'strong', 'heading': 'strong', 'name': 'mine',
-           'large': 'warn'} | {
+           'large': 'warn', 'more': 'warn', 'less': 'live'} | {
     state.heading: f'state {state.letter}' for state in states.SHOWN
     if state.heading}
 _LARGE_SHARE = 0.1
+# The heading of what a line called, which is not mine.
+_CALLED = 'in'
 _TEXTS = 'name', 'text', 'path', 'tree', 'code'
 
 
@@ -188,12 +190,14 @@ def lines(table, width=WIDTH, color=False):
     result.append((' ' * _GAP).join(heads).rstrip())
     for row, raw in zip(cells, rows):
         texts = []
+        may_be_chance = any([cell for cell, column in zip(raw, table.columns)
+                             if column.kind == 'chance'])
         for number in shown:
             kind = columns[number].kind
             texts.append(_padded(
                 _fitted(row[number], widths[number], kind),
-                _role(kind, raw[numbers[number]]), widths[number], kind,
-                color))
+                _role(columns[number], raw[numbers[number]], may_be_chance),
+                widths[number], kind, color))
         result.append((' ' * _GAP).join(texts).rstrip())
         for column, cell in zip(table.columns, raw):
             if column.kind == 'below' and cell:
@@ -407,9 +411,14 @@ def _padded(text, role, width, kind, color):
     return text + blanks if kind in _TEXTS else blanks + text
 
 
-def _role(kind, cell):
+def _role(column, cell, may_be_chance):
+    kind = column.kind
+    if column.heading == _CALLED:
+        return ''
     if kind == 'share' and cell is not None and cell >= _LARGE_SHARE:
         return 'large'
+    if kind == 'change' and cell and not may_be_chance:
+        return 'more' if cell > 0 else 'less'
     return kind
 
 

@@ -103,7 +103,7 @@ def source(tables, sites, top, pattern):
     Raise ValueError for a pattern that is none, or that nothing matches.
     """
     own = tables.own
-    rows = _matching(by_function.functions(tables), match.compiled(pattern))
+    rows = _matching(by_function.functions(tables), pattern)
     if not rows:
         raise ValueError('no Python function and no file has a name like '
                          f'{pattern!r}')
@@ -126,11 +126,15 @@ def source(tables, sites, top, pattern):
     return shown
 
 
-def _matching(rows, wanted):
-    """Return the rows of functions in Python whose name matches, or if there
-    are none, whose file does: paths have many names in them."""
+def _matching(rows, pattern):
+    """Return the rows of functions in Python that are called so; if there are
+    none, whose name matches, or else whose file does: paths have many names
+    in them."""
+    wanted = match.compiled(pattern)
     rows = [row for row in rows if row.function.kind == 'python']
-    return ([row for row in rows if wanted.search(row.function.name)]
+    return ([row for row in rows
+             if f'.{row.function.name}'.endswith(f'.{pattern}')]
+            or [row for row in rows if wanted.search(row.function.name)]
             or [row for row in rows if wanted.search(row.function.filename)])
 
 

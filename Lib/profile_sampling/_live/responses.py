@@ -92,6 +92,7 @@ def _live(seconds, query):
         tables, seconds.mine, more=lambda columns: {
             'title': process.name, 'command': ' '.join(process.command),
             'pid': process.pid, 'cards': _cards(lines, sums, columns.places),
+            'also': [],
             'live': {'at': seconds.at, 'threads': process.threads,
                      'up_s': process.up_s, 'window': window,
                      'changes': moment and _changes(seconds, moment, window,

@@ -248,6 +248,8 @@ export interface Facts {
     readonly name: string; readonly kind: string;
   } | null)[];
   readonly cards: readonly Card[];
+  /** What stands out, too, and has no card. */
+  readonly also: readonly Card[];
   readonly requests: {
     readonly key: string;
     readonly rows: readonly Route[];

@@ -110,7 +110,7 @@ function hint(app: App): HTMLElement[] {
 }
 
 function cards(app: App): HTMLElement[] {
-  const all = app.model.doc.cards;
+  const {cards: all, also} = app.model.doc;
   if (!all.length) {
     return [];
   }
@@ -120,7 +120,14 @@ function cards(app: App): HTMLElement[] {
   h('p', {class: 'd'}, ...withCode(card.text)),
   card.go && card.link ? h('button', {type: 'button', class: 'go',
     'data-key': `card ${card.rule}`, onclick: () => follow(app, card.go,
-      card.place)}, card.link) : null)))];
+      card.place)}, card.link) : null))),
+  ...also.length === 0 ? [] : [h('p', {class: 'also'}, 'Also: ',
+    ...also.flatMap(({title, figure, go, place, rule}, number) => {
+      const text = title.charAt(0).toLowerCase() + title.slice(1);
+      return [number > 0 && '; ', go ? link(text, () => {
+        follow(app, go, place);
+      }, {'data-key': `also ${rule}`}) : text, ` ${figure}`];
+    }))]];
 }
 
 function follow(app: App, go: string, place: number): void {

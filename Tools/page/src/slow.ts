@@ -209,7 +209,9 @@ function queriesOf(app: App, route: Route): Node[] {
   if (!rows.length) {
     return [];
   }
-  return [h('p', {class: 'lead'}, `${rows[0]!.text} at ${rows[0]!.name}.`),
+  const said = rows.find((row) => row.text);
+  return [...said ? [h('p', {class: 'lead'}, `${said.text} at ${said.name}.`)]
+    : [],
     stacked(h('table', {class: 'rows stack', 'aria-label': 'Queries'},
       h('thead', {}, h('tr', {},
         head('Line', 'The innermost line of yours that asked.'),

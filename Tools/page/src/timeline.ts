@@ -45,7 +45,8 @@ function draw(app: App, place: HTMLElement): void {
     place.replaceChildren(h('div', {class: 'empty'}, h('b', {},
       model.doc.timeline === null ? 'No timeline was recorded.'
         : 'The timeline does not belong to these samples.'),
-    'Record with ', h('code', {}, '--timeline'), '.'));
+    'Record with ', h('code', {}, '--timeline'), ', or with ',
+    h('code', {}, '-X sampleprof=timeline=1'), '.'));
     return;
   }
   const hasRoutes = model.doc.route >= 0;

@@ -24,9 +24,11 @@ _LINKS = {_PLACE: 'See the line', 'loop': 'Who held the event loop',
 
 
 def cards(sites, found, columns):
-    """Return what is on the cards of a list of Findings, at most three."""
-    found = [*found, *_of_line(sites, columns)]
-    return [_card(finding, columns) for finding in found[:MOST]]
+    """Return what is on the cards of a list of Findings, at most three, and
+    what is only named below them."""
+    shown = [*found, *_of_line(sites, columns)][:MOST]
+    return {'cards': [_card(finding, columns) for finding in shown],
+            'also': [_card(finding, columns) for finding in found[MOST:]]}
 
 
 def _card(finding, columns):

@@ -44,7 +44,7 @@ def document(tables, mine=(), all=False, *, changes=None,
              | _lists(tables, sites, columns) | {
                  'options': _options(mine, all),
                  'quality': words.quality(tables, sites),
-                 'cards': cards.cards(sites, found, columns),
+                 **cards.cards(sites, found, columns),
                  'requests': requests.requests(tables, sites, columns.places),
                  'awaited': requests.awaited(tables, sites, columns.places),
                  'calls': calls.calls(tables, sites, columns),

@@ -108,7 +108,8 @@ class OtherWordsTest(ForkedCommandLineTest):
                 ('attach', 'of a process that runs: record -p PID'),
                 ('watch', 'what a process that runs does, second by second: '
                           'top -p PID'),
-                ('flame', 'a page with a flame graph: report --html FILE')):
+                ('flame', 'a page with a flame graph: report --html FILE'),
+                ('help', '--help, or COMMAND --help')):
             self.assertFails(2, f'there is no command {name}: {said}', name,
                              '4126')
 

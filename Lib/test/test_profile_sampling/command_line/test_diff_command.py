@@ -150,13 +150,15 @@ class OutputTest(DiffTest):
             'rows'})
         self.assertEqual(set(document['after']), {
             'runs', 'rates_hz', 'durations_ns', 'python_versions', 'work'})
-        self.assertEqual(set(document['total']), change)
+        judged = change | {'may_be_chance'}
+        self.assertEqual(set(document['total']), judged)
         gate, = document['gates']
         self.assertEqual(set(gate), change | {
             'target', 'least', 'least_bytes', 'verdict'})
         first = document['rows'][0]
-        self.assertEqual(set(first), change | {'name', 'kind', 'file', 'line',
+        self.assertEqual(set(first), judged | {'name', 'kind', 'file', 'line',
                                                'called'})
+        self.assertFalse(first['may_be_chance'])
         self.assertEqual(
             (document['schema'], document['verdict'], gate['target'],
              document['before']['runs'], first['name'], first['called']),
@@ -164,6 +166,10 @@ class OutputTest(DiffTest):
         self.assertEqual(first['runs_before'],
                          [(100 + number / 10) * MS for number in range(5)])
         self.assertLess(first['margin'], MS)
+        # Of single runs all may be, as the signs in the text say.
+        document = json.loads(self.diff(*self.pair(), '--format', 'json'))
+        self.assertEqual({row['may_be_chance'] for row in document['rows']},
+                         {True})
 
     def test_tsv(self):
         head, *rows = [line.split('\t') for line in self.diff(
@@ -211,7 +217,12 @@ class OutputTest(DiffTest):
         os.environ['FORCE_COLOR'] = '1'
         self.addCleanup(os.environ.pop, 'FORCE_COLOR')
         os.environ.pop('NO_COLOR', None)
-        self.assertRegex(self.diff(*self.sides()), r'\x1b\[1[;\d]*mm\.f:5\x1b\[0m')
+        text = self.diff(*self.sides())
+        self.assertRegex(text, r'\x1b\[1[;\d]*mm\.f:5\x1b\[0m')
+        # What may be chance is neither better nor worse.
+        worse = r'\x1b\[1;[;\d]+m\+[^\x1b]+\x1b\[0m'
+        self.assertRegex(text, worse)
+        self.assertNotRegex(self.diff(*self.pair()), worse)
 
 
 class StatusTest(DiffTest):

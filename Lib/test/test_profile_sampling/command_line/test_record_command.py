@@ -82,6 +82,26 @@ class CommandTest(RecordTest):
                 self.assertEqual(result.status, 3, result.err)
                 self.check_work(self.load('p.pb.gz'))
 
+    def test_a_script_of_a_virtual_environment_is_not_mine(self):
+        """Its folder is known before site has been imported."""
+        subprocess.run([sys.executable, '-m', 'venv', '--without-pip', 'venv'],
+                       cwd=self.directory, check=True)
+        self.file('venv/bin/serve', """if True:
+            import sys
+            sys.path.insert(0, '.')
+            import work
+            for _ in range(20):
+                sum(range(300_000))
+            work.work()
+            """)
+        subprocess.run(
+            ['venv/bin/python', '-X', 'sampleprof=out=p.pb.gz,quiet=1',
+             'venv/bin/serve'], cwd=self.directory, check=True)
+        modules = {row.function and row.function.module
+                   for row in self.load('p.pb.gz').call_sites()}
+        self.assertIn('work', modules)
+        self.assertNotIn('__main__', modules)
+
     def test_a_wrapper_that_is_named_by_its_path(self):
         """It is no script of Python, though the file is there."""
         self.on_path('serve', f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')

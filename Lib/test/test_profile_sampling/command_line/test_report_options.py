@@ -414,6 +414,23 @@ class OptionsTest(ReportCase):
                 self.assertRegex(text, rf'(?m)^# .*  {key}$')
                 self.assertRegex(text, rf'(?m)  {value}$')
 
+    def test_a_listing_of_what_is_called_so(self):
+        """A name is not searched for in others, such as __main__."""
+        self.save('names.pb.gz', Builder().sample(
+            '__main__.work:1 __main__.main:2 __main__.main_loop:3',
+            wall_ns=1_000_000))
+        _, text, _ = self.report('names.pb.gz', '--listing', 'main')
+        self.assertEqual(re.findall(r'(?m)^(\S+) in /', text),
+                         ['__main__.main'])
+
+    def test_no_route(self):
+        self.save('none.pb.gz', Builder().sample('a.f:1', wall_ns=1_000_000))
+        for options in [], ['--tasks']:
+            status, _, err = self.report('none.pb.gz', '--by', 'route',
+                                         *options)
+            self.assertEqual(status, 2)
+            self.assertIn('app.add_middleware(ASGIMiddleware)', err)
+
     def test_top(self):
         for option in '-n', '--top':
             self.assertIn('\n... 4 more lines, 51.9 % in all\n',

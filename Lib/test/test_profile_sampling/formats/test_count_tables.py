@@ -25,8 +25,9 @@ MS = 1_000_000
 
 
 def shop(mode='python', route='GET /orders', requests=40, queries=4800,
-         cost_ns=0, ended_ns=0, **facts):
-    """A service whose orders() asks a database at line 12."""
+         outside=0, cost_ns=0, ended_ns=0, **facts):
+    """A service whose orders() asks a database at line 12, and a library that
+    nothing of mine called does *outside* times."""
     builder = Builder(duration_ns=10 ** 12, **facts)
     builder.thread('MainThread')
     labels = {'route': route} if route else {}
@@ -43,6 +44,8 @@ def shop(mode='python', route='GET /orders', requests=40, queries=4800,
     driver = Function('pymysql.cursors', 'Cursor.execute', '/p.py', 1,
                       'python')
     rows = [CallCount(orders, 12, driver, route, queries, 0, 0, 0, 0)]
+    if outside:
+        rows.append(CallCount(None, 0, driver, route, outside, 0, 0, 0, 0))
     if mode != 'queries':
         rows += [CallCount(None, 0, orders, None, requests, 0, 0, 0, 1),
                  CallCount(orders, 12, first, None, queries, 0, 0, 0, 1),

@@ -378,8 +378,10 @@ class FactsTest(unittest.TestCase):
         for name, profile in profiles():
             with self.subTest(name):
                 found = profile.findings()
-                cards = [card for card in document_of(profile).cards
-                         if card['rule'] != 'line']
+                its = document_of(profile)
+                cards = [card for card in its.cards if card['rule'] != 'line']
+                self.assertEqual([card['title'] for card in [*cards, *its.also]],
+                                 [finding.title for finding in found])
                 for card, finding in zip(cards, found):
                     self.assertEqual(card['title'], finding.title)
                     self.assertEqual(

@@ -214,6 +214,12 @@ class MyCodeTest(ViewTest):
                       self.text('#view'))
         self.assertEqual([row[1:3] for row in self.rows('Queries')],
                          [['4,800', '120.0']])
+        # The first row is of no line.
+        self.show(Profile._from_tables(shop(queries=40, outside=50)),
+                  view='slow')
+        self.assertEqual(len(self.rows('Queries')), 2)
+        self.assertIn('Each GET /orders runs 1 query at shop.orders:12.',
+                      self.texts('#view .lead'))
         self.show(service().profile())
         self.assertNotIn(head, self.texts('#view thead th'))
 

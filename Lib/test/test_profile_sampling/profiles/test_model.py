@@ -46,6 +46,20 @@ class CallSitesTest(unittest.TestCase):
              {'waiting': 900 * MS, 'running': 60 * MS}),
             ('Outside my code', 0, 'sql.orm.get', {'running': 40 * MS})])
 
+    def test_a_worker_of_a_pool_is_not_where_it_was_forked(self):
+        b = Builder()
+        boot, worker, get = [
+            b.function('multiprocessing.' + module, name,
+                       f'/usr/lib/python3.13/multiprocessing/{module}.py')
+            for module, name in (('process', 'BaseProcess._bootstrap'),
+                                 ('pool', 'worker'), ('queues', 'get'))]
+        for leaf in [(get, 4), 'C:_pickle.loads'], ['app.work:9']:
+            b.sample(['app.main:7', (boot, 1), (worker, 2), *leaf],
+                     wall_ns=60 * MS)
+        self.assertEqual({(row.function.name, row.line)
+                          for row in b.profile().call_sites()},
+                         {('Outside my code', 0), ('app.work', 9)})
+
     def test_all(self):
         self.assertEqual(
             [(name, line) for name, line, *_ in self.rows(all=True)],
