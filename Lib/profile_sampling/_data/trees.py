@@ -148,16 +148,16 @@ def sum_subtrees(parents, values):
     return sums
 
 
-def in_preorder(parents, rank):
-    """Return the nodes in preorder, siblings by *rank*, and the place of each
-    there."""
+def in_preorder(parents, rank, *, reverse=False):
+    """Return the nodes in preorder, siblings by *rank*, with *reverse* the
+    highest first, and the place of each there."""
     sizes = array('I', [1]) * len(parents)
     for node in range(len(parents) - 1, 0, -1):
         sizes[parents[node]] += sizes[node]
     # Where each begins, from its caller on: an only one, right behind it.
     siblings = [node for node, parent in enumerate(parents)
                 if sizes[node] + 1 < sizes[parent]]
-    siblings.sort(key=rank.__getitem__)
+    siblings.sort(key=rank.__getitem__, reverse=reverse)
     place = array('I', [1]) * len(parents)
     free = array('I', place)
     for node in siblings:

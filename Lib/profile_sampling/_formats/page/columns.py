@@ -100,10 +100,10 @@ class Columns:
             values[node] += value
         # The most expensive callee comes first.
         sums = trees.sum_subtrees(parents, values)
-        order, place = trees.in_preorder(parents, [-value for value in sums])
+        order, place = trees.in_preorder(parents, sums, reverse=True)
         keys[0] = 0
-        self.packed.add('node_parent', 'back',
-                        [place[parents[node]] for node in order])
+        self.packed.add('node_parent', 'back', map(
+            place.__getitem__, map(parents.__getitem__, order)))
         self.packed.add('node_function', 'u32', map(keys.__getitem__, order))
         return map(place.__getitem__, of_samples)
 
