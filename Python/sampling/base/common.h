@@ -23,28 +23,11 @@
 #endif
 
 #include "pycore_runtime.h"           // _PyRuntime
+#include "cpython/sampling.h"         // PySampling_State
 #include "thread.h"
 
 #include <pthread.h>
 #include <time.h>                     // clockid_t
-
-// What a thread does during the time that a sample stands for.
-typedef enum {
-    _PySampling_RUNNING = 0,
-    _PySampling_WAITING = 1,        // off the GIL, and on no CPU
-    _PySampling_GIL_WAIT = 2,
-    _PySampling_GC = 3,
-    _PySampling_LOST = 4,
-    _PySampling_UNSAMPLED = 5,
-    _PySampling_CUSTOM = 6,         // the program's own: not of its time
-    _PySampling_ASLEEP_WITH_GIL = 7,
-    // Of tasks: on no thread's clock.
-    _PySampling_AWAITING = 8,
-    _PySampling_LOOP_WAIT = 9,      // woken, and its loop is busy
-    // Of threads again.
-    _PySampling_NATIVE = 10,        // off the GIL, on a CPU
-    _PySampling_CPU_WAIT = 11,      // with the GIL, and had no CPU
-} _PySampling_State;
 
 // How something went that users asked for.
 typedef enum {

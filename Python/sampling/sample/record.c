@@ -38,7 +38,7 @@ struct place {
 };
 
 static _PySampling_Record
-record_of(const struct place *place, _PySampling_State state, uint64_t count,
+record_of(const struct place *place, PySampling_State state, uint64_t count,
           uint64_t time_ns)
 {
     return (_PySampling_Record){
@@ -58,12 +58,12 @@ record_of(const struct place *place, _PySampling_State state, uint64_t count,
 /* The record waits to share the thread's time; and tasks may have waited
    meanwhile. */
 static void
-record_share(const struct place *place, _PySampling_State state,
+record_share(const struct place *place, PySampling_State state,
              uint64_t count, uint64_t time_ns, struct _sampling_time span)
 {
     _PySampling_Record record = record_of(place, state, count, time_ns);
     if (span.wall_ns <= _PySampling_PeriodNow()
-        || state == _PySampling_RUNNING)
+        || state == PySampling_STATE_RUNNING)
     {
         _PySampling_DelaysSawSample(place->thread, &record, span.wall_ns);
     }
@@ -78,7 +78,7 @@ record_share(const struct place *place, _PySampling_State state,
 
 /* A record that has its weight. */
 static void
-record_weighed(const struct place *place, _PySampling_State state,
+record_weighed(const struct place *place, PySampling_State state,
                struct _sampling_time weight)
 {
     _PySampling_Record record =
@@ -122,19 +122,20 @@ drain_capture(struct _sampling_tables *tables, PyThreadState *tstate,
                                         capture->depth),
         .labels = _PySampling_LabelsOf(tables, tstate, capture->context),
     };
-    _PySampling_State state = capture->gc_generation >= 0
-        ? _PySampling_GC : _PySampling_RUNNING;
+    PySampling_State state = capture->gc_generation >= 0
+        ? PySampling_STATE_GC : PySampling_STATE_RUNNING;
     _PySampling_Weigh(thread, NULL, capture->spent);
     record_share(&place, state, capture->count, capture->time_ns,
                  capture->span);
     if (capture->asleep_ns != 0) {
         struct place leaf = place;
         leaf.node = below(&place, _PySampling_PSEUDO_ASLEEP);
-        record_share(&leaf, _PySampling_ASLEEP_WITH_GIL, 0, capture->time_ns,
+        record_share(&leaf, PySampling_STATE_ASLEEP_WITH_GIL, 0,
+                     capture->time_ns,
                      (struct _sampling_time){.wall_ns = capture->asleep_ns});
     }
     _PySampling_HolderSampled(thread, place.node, capture->first_tick);
-    if (place.node != _PySampling_NO_NODE && state == _PySampling_RUNNING
+    if (place.node != _PySampling_NO_NODE && state == PySampling_STATE_RUNNING
         && !thread->excluded)
     {
         thread->last_node = place.node;
@@ -232,14 +233,14 @@ take_note(_PySampling_Thread *thread, int state, uint64_t now_ns)
    then. */
 static void
 record_parts(const struct place *place, const struct note *note,
-             _PySampling_State on_cpu, _PySampling_State off_cpu,
+             PySampling_State on_cpu, PySampling_State off_cpu,
              _PySampling_Pseudo pseudo)
 {
     uint64_t on_ns = note->span.cpu_ns;
     uint64_t off_ns = note->span.wall_ns - on_ns;
     uint64_t until_ns = note->now_ns - note->wait_ns;
     int is_on = on_ns >= off_ns
-        || (on_ns != 0 && off_cpu == _PySampling_CPU_WAIT);
+        || (on_ns != 0 && off_cpu == PySampling_STATE_CPU_WAIT);
     if (on_ns != 0) {
         record_share(place, on_cpu, is_on, until_ns,
                      (struct _sampling_time){on_ns, on_ns});
@@ -281,7 +282,7 @@ record_wait(const struct place *place, const struct note *note)
     struct place leaf = *place;
     leaf.node = below(place, _PySampling_PSEUDO_GIL_WAIT);
     leaf.holder = _PySampling_HolderAt(thread, tick);
-    record_share(&leaf, _PySampling_GIL_WAIT, 1, note->now_ns,
+    record_share(&leaf, PySampling_STATE_GIL_WAIT, 1, note->now_ns,
                  (struct _sampling_time){.wall_ns = note->wait_ns});
 }
 
@@ -304,10 +305,10 @@ record_with_gil(struct _sampling_tables *tables, PyThreadState *tstate,
     struct place place =
         place_at(tables, thread, _PySampling_SleeperNode(tstate, thread));
     _PySampling_HolderSampled(thread, place.node, thread->tick.number);
-    _PySampling_State state = thread->gc_generation >= 0
-        ? _PySampling_GC : _PySampling_RUNNING;
+    PySampling_State state = thread->gc_generation >= 0
+        ? PySampling_STATE_GC : PySampling_STATE_RUNNING;
     if (thread->tick.is_sleepy) {
-        record_parts(&place, note, state, _PySampling_ASLEEP_WITH_GIL,
+        record_parts(&place, note, state, PySampling_STATE_ASLEEP_WITH_GIL,
                      _PySampling_PSEUDO_ASLEEP);
     }
     else {
@@ -336,12 +337,13 @@ _PySampling_RecordNote(PyThreadState *tstate, _PySampling_Thread *thread,
         struct place place =
             place_at(tables, thread, node_off_gil(tstate, thread));
         if (never_slept(tstate, thread)) {
-            record_parts(&place, &note, _PySampling_NATIVE,
-                         _PySampling_CPU_WAIT, _PySampling_PSEUDO_CPU_WAIT);
+            record_parts(&place, &note, PySampling_STATE_NATIVE,
+                         PySampling_STATE_CPU_WAIT,
+                         _PySampling_PSEUDO_CPU_WAIT);
         }
         else {
-            record_parts(&place, &note, _PySampling_NATIVE,
-                         _PySampling_WAITING, waits_for_others
+            record_parts(&place, &note, PySampling_STATE_NATIVE,
+                         PySampling_STATE_WAITING, waits_for_others
                          ? _PySampling_PSEUDO_OTHERS
                          : _PySampling_PSEUDO_WAITING);
         }
@@ -376,20 +378,21 @@ record_left(struct _sampling_tables *tables, _PySampling_Thread *thread,
         struct place leaf = place;
         leaf.node = node_off_gil(thread->tstate, thread);
         leaf.node = below(&leaf, _PySampling_PSEUDO_WAITING);
-        record_weighed(&leaf, _PySampling_WAITING, (struct _sampling_time){
+        record_weighed(&leaf, PySampling_STATE_WAITING,
+                       (struct _sampling_time){
             .wall_ns = time.wall_ns - run.wall_ns});
     }
     if (run.wall_ns == 0 && run.cpu_ns == 0) {
         return;
     }
-    _PySampling_State with = _PySampling_RUNNING;
+    PySampling_State with = PySampling_STATE_RUNNING;
     if (thread->last_node != 0) {
         place.node = thread->last_node;
         place.labels = thread->last_labels;
     }
     else {
         place.node = below(&place, _PySampling_PSEUDO_UNSAMPLED);
-        with = _PySampling_UNSAMPLED;
+        with = PySampling_STATE_UNSAMPLED;
     }
     record_weighed(&place, with, run);
 }
@@ -526,7 +529,7 @@ _PySampling_RecordCustom(PyThreadState *tstate, _PySampling_Thread *thread,
         .labels = _PySampling_LabelsWith(tables, tstate, pairs),
     };
     _PySampling_Record record = record_of(
-        &place, _PySampling_CUSTOM, count, _PySampling_WallNow());
+        &place, PySampling_STATE_CUSTOM, count, _PySampling_WallNow());
     _PySampling_Emit(thread, &record);
     _PySampling_CloseTables();
 }
@@ -549,7 +552,7 @@ _PySampling_RecordLost(_PySampling_Thread *thread, uint64_t now_ns)
         .node = STATE->tables->lost_node,
     };
     _PySampling_Record record =
-        record_of(&place, _PySampling_LOST, 0, now_ns);
+        record_of(&place, PySampling_STATE_LOST, 0, now_ns);
     record.values.wall_ns = lost.wall_ns;
     _PySampling_Emit(thread, &record);
     _PySampling_COUNT(lost_wall_ns, record.values.wall_ns);

@@ -76,12 +76,12 @@ emit_weighed(struct _sampling_window *w,
 {
     // What waits is the program's, whatever the thread does by now.
     _PySampling_Record record = weighed(sample, weight);
-    uint64_t wait_ns = record.key.state == _PySampling_RUNNING
-                       || record.key.state == _PySampling_GC
+    uint64_t wait_ns = record.key.state == PySampling_STATE_RUNNING
+                       || record.key.state == PySampling_STATE_GC
         ? take_cpu_wait(w, weight) : 0;
     if (wait_ns != 0) {
         _PySampling_Record wait = record;
-        wait.key.state = _PySampling_CPU_WAIT;
+        wait.key.state = PySampling_STATE_CPU_WAIT;
         wait.key.node = _PySampling_TablesPseudoChild(
             STATE->tables, record.key.node, _PySampling_PSEUDO_CPU_WAIT, 0);
         wait.values.wall_ns = wait_ns;
@@ -109,7 +109,8 @@ emit_oldest(struct _sampling_window *w, int all)
         .cpu_ns = _PySampling_PartOf(w->time.cpu_ns, oldest->span.cpu_ns,
                                      w->span.cpu_ns),
     };
-    if (oldest->record.key.state == _PySampling_NATIVE && !(all && w->num == 1)) {
+    if (oldest->record.key.state == PySampling_STATE_NATIVE
+        && !(all && w->num == 1)) {
         // It was on a CPU all the while: the others share what that leaves.
         weight.wall_ns = Py_MIN(weight.cpu_ns, w->time.wall_ns);
     }

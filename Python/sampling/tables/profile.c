@@ -71,7 +71,7 @@ find_or_add_sample(struct _sampling_rows *rows,
     }
     // What is lost is at least its thread's.
     if ((rows->num_samples >= rows->max_samples
-         && key->state != _PySampling_LOST)
+         && key->state != PySampling_STATE_LOST)
         || !RESERVE(rows, samples) || !reserve_sample_index(rows))
     {
         return NO_ROW;
@@ -104,7 +104,7 @@ find_or_add_lost(struct _sampling_rows *rows, uint32_t thread)
     return find_or_add_sample(rows, &(struct _sampling_key){
         .node = rows->tables->lost_node,
         .thread = thread,
-        .state = _PySampling_LOST,
+        .state = PySampling_STATE_LOST,
     });
 }
 

@@ -28,7 +28,7 @@ struct _sampling_key {
     uint32_t node;
     uint32_t thread;
     uint32_t labels;            // label
-    uint32_t state;             // _PySampling_State
+    uint32_t state;             // PySampling_State
     // Of a wait for the GIL, who had it: a thread, or _PySampling_NO_THREAD,
     // and its place, a stack of lines.  Else 0 and 0.
     uint32_t holder_thread;

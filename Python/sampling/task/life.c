@@ -228,8 +228,9 @@ add_waits(struct _sampling_waiting *w, uint64_t now_ns)
     emit_values(task, loop_wait_ns, awaited_ns);
     struct _sampling_coroutine_row *row =
         _PySampling_AT(w->tables, coroutine, task->coroutine);
-    _PySampling_AddWait(w, &row->awaiting, _PySampling_AWAITING, awaited_ns);
-    _PySampling_AddWait(w, &row->loop_wait, _PySampling_LOOP_WAIT,
+    _PySampling_AddWait(w, &row->awaiting, PySampling_STATE_AWAITING,
+                        awaited_ns);
+    _PySampling_AddWait(w, &row->loop_wait, PySampling_STATE_LOOP_WAIT,
                         loop_wait_ns);
 }
 

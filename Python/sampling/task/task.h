@@ -57,7 +57,7 @@ struct _sampling_waiting {
 // A wait that is long, or may cover a point, or has no length.
 extern void _PySampling_RecordWait(struct _sampling_waiting *w,
                                    struct _sampling_task_waits *waits,
-                                   _PySampling_State state, uint64_t ns);
+                                   PySampling_State state, uint64_t ns);
 // How far the points lie apart that say which waits are recorded.
 extern uint64_t _PySampling_PeriodOfWaits(uint64_t now_ns);
 // What is carried goes to records.  Takes the lock.
@@ -67,7 +67,7 @@ extern void _PySampling_WaitsFlush(_PySampling_Thread *own);
 static inline void
 _PySampling_AddWait(struct _sampling_waiting *w,
                     struct _sampling_task_waits *waits,
-                    _PySampling_State state, uint64_t ns)
+                    PySampling_State state, uint64_t ns)
 {
     if (_PySampling_IsLong(ns, w->period_ns)
         || !_PySampling_Carry(&waits->to_go_ns, &waits->carried_ns, ns))

@@ -47,7 +47,7 @@ walk_once(struct _sampling_waiting *w)
 }
 
 static void
-emit(const struct _sampling_task_waits *waits, _PySampling_State state,
+emit(const struct _sampling_task_waits *waits, PySampling_State state,
      uint64_t ns)
 {
     _PySampling_EmitOfProgram(&(_PySampling_Record){
@@ -78,7 +78,7 @@ set_place(struct _sampling_waiting *w, struct _sampling_task_waits *waits,
 Py_NO_INLINE void
 _PySampling_RecordWait(struct _sampling_waiting *w,
                        struct _sampling_task_waits *waits,
-                       _PySampling_State state, uint64_t ns)
+                       PySampling_State state, uint64_t ns)
 {
     if (ns == 0) {
         return;
@@ -89,7 +89,7 @@ _PySampling_RecordWait(struct _sampling_waiting *w,
     if (recorded_ns == 0 && waits->node != 0) {
         return;
     }
-    set_place(w, waits, state == _PySampling_LOOP_WAIT
+    set_place(w, waits, state == PySampling_STATE_LOOP_WAIT
                             ? _PySampling_PSEUDO_LOOP_WAIT
                             : _PySampling_PSEUDO_AWAITING);
     if (recorded_ns != 0) {
@@ -129,7 +129,7 @@ _PySampling_PeriodOfWaits(uint64_t now_ns)
 
 /* What is carried goes where the last of its kind went. */
 static void
-emit_carried(struct _sampling_task_waits *waits, _PySampling_State state)
+emit_carried(struct _sampling_task_waits *waits, PySampling_State state)
 {
     if (waits->carried_ns != 0) {
         emit(waits, state, waits->carried_ns);
@@ -147,8 +147,8 @@ _PySampling_WaitsFlush(_PySampling_Thread *own)
     for (uint32_t i = 0; i < tables->num_coroutines; i++) {
         struct _sampling_coroutine_row *row =
             _PySampling_AT(tables, coroutine, i);
-        emit_carried(&row->awaiting, _PySampling_AWAITING);
-        emit_carried(&row->loop_wait, _PySampling_LOOP_WAIT);
+        emit_carried(&row->awaiting, PySampling_STATE_AWAITING);
+        emit_carried(&row->loop_wait, PySampling_STATE_LOOP_WAIT);
     }
     _PySampling_CloseTables();
 }
