@@ -40,8 +40,8 @@ def values(tables, key):
     if key == _THREAD:
         return [tables.threads[number] for number in tables.column('thread')]
     if key == _PID:
-        pids = [thread.process and str(thread.process.pid)
-                for thread in tables.threads]
+        names = _process_names(tables.processes)
+        pids = [names[thread.process] for thread in tables.threads]
         return [pids[number] for number in tables.column('thread')]
     if key == _STATE:
         return [STATES[number] for number in tables.column('state')]
@@ -52,6 +52,23 @@ def values(tables, key):
         return list(map(str, tables.column(key)))
     of_sets = by_label.values(tables.labels, _label(key, labels))
     return [of_sets[number] for number in tables.column('labels')]
+
+
+def _process_names(processes):
+    """Return {process: its number}, and of those that have the same the host,
+    and which of there it was, the first being the oldest."""
+    names = {None: None}
+    for process in processes - {None}:
+        same = [its for its in processes if its and its.pid == process.pid]
+        there = sorted([its.start_ns for its in same
+                        if its.host == process.host])
+        words = str(process.pid)
+        if len(there) < len(same):
+            words += f' on {process.host or "another host"}'
+        if len(there) > 1:
+            words += f' #{there.index(process.start_ns) + 1}'
+        names[process] = words
+    return names
 
 
 def innermost_files(tables):

@@ -81,15 +81,22 @@ class MergeTest(unittest.TestCase):
 
     def test_one_number_of_two_processes(self):
         profiles = []
-        for host, start_ns in ('a', 1), ('a', 2), ('b', 1):
+        for ns, (host, start_ns) in enumerate((('a', 1), ('a', 2), ('b', 1)),
+                                              5):
             b = Builder(value_types=[('wall', 'nanoseconds')], pid=1)
             b.thread('MainThread', ident=1, native_id=1,
                      process=Process(1, host, start_ns))
-            b.sample('a.f:1', values=(5,))
+            b.sample('a.f:1', values=(ns,))
             profiles.append(b.profile())
         merged = self.merge(*profiles)
         for its in merged, reloaded(merged):
             self.assertEqual(len(its.group_by('thread')), 3)
+            self.assertEqual(
+                {name: part.total_wall_ns
+                 for name, part in its.group_by('pid').items()},
+                {'1 on a #1': 5, '1 on a #2': 6, '1 on b': 7})
+            self.assertEqual(
+                its.where('pid', 'on b').total_wall_ns, 7)
         again = self.merge(profiles[0], reloaded(profiles[0]))
         self.assertEqual(len(again.group_by('thread')), 1)
 
