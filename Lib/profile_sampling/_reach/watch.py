@@ -1,8 +1,7 @@
 """Samples of a process, a slice at a time.
 
-This file owns that no slice is lost: whatever the process has handed over is
-taken, in whichever order and however late it comes.  It must not know what
-becomes of them.
+No slice is lost: whatever the process has handed over is taken, in whichever
+order and however late it comes.
 """
 
 import os
