@@ -730,8 +730,9 @@ def _libraries_grew(tables):
 
 def _exact(tables, memory):
     """The exact total beside the estimate of it."""
-    exact = tables.stats.get('allocated_bytes', 0)
-    return (f'Allocated: {exactly(exact)}, counted; '
+    exact, own = [tables.stats.get(f'{whose}allocated_bytes', 0)
+                  for whose in ('', 'subscribers_')]
+    return (f'Allocated: {exactly(max(exact - own, 0))}, counted; '
             f'{amount(memory.whole, ALLOCATED)} by samples')
 
 
