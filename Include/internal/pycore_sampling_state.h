@@ -150,6 +150,7 @@ typedef struct {
     X(collections_gen2)     /* of generation 2: full ones */ \
     X(subscribers_wall_ns)  /* of threads while they served subscribers */ \
     X(subscribers_cpu_ns)   /* the same on their CPU clocks */ \
+    X(subscribers_allocated_bytes)  /* of allocated_bytes, by samples */ \
     X(overhead_capture_ns)  /* that ticks took */ \
     X(overhead_drain_ns)    /* spent turning captures into samples */ \
     X(overhead_hooks_ns)    /* time off the GIL that was recorded */ \

@@ -299,11 +299,13 @@ def render(tables, sites, *, top=None, width=WIDTH, color=False, name=None,
     found, grown = _computed(tables, sites, top, by, derived, window)
     others = _others(tables, sites, top, rss, collections)
     result = _head(tables, sites, found[0], grown, wrap, name, window, rss)
-    for its in others or _shown(tables, sites, found, grown, width, by,
-                                window):
+    shown = others or _shown(tables, sites, found, grown, width, by, window)
+    for its in shown:
         result += ['', *lines(its, width, color)]
     result += ['', *_signs([] if others else found, wrap,
-                            None if others else grown)]
+                           None if others else grown, any(
+                               column.heading == 'survived'
+                               for its in shown for column in its.columns))]
     return '\n'.join(result) + '\n'
 
 
@@ -322,7 +324,8 @@ def _head(tables, sites, memory, grown, wrap, name, window, rss):
         first = _first(memory)
     if first:
         result += wrap(first.split(' '), ' ')
-    if tables.whole_cpu_ns is None and window is None:
+    if (tables.whole_cpu_ns is None and window is None
+            and 'allocated_bytes' in tables.stats):
         # Of a part nothing is counted.
         result += wrap(_exact(tables, memory).split(' '), ' ')
     quality = _quality(tables, memory, period)
@@ -730,8 +733,9 @@ def _libraries_grew(tables):
 
 def _exact(tables, memory):
     """The exact total beside the estimate of it."""
-    exact = tables.stats.get('allocated_bytes', 0)
-    return (f'Allocated: {exactly(exact)}, counted; '
+    exact, own = [tables.stats.get(f'{whose}allocated_bytes', 0)
+                  for whose in ('', 'subscribers_')]
+    return (f'Allocated: {exactly(max(exact - own, 0))}, counted; '
             f'{amount(memory.whole, ALLOCATED)} by samples')
 
 
@@ -861,13 +865,13 @@ def _change(size, unit):
     return '+-'[size < 0] + figure(abs(size), unit).lstrip('<')
 
 
-def _signs(found, wrap, has_grown):
+def _signs(found, wrap, has_grown, has_survived):
     """Return lines that say what signs mean, and what else there is."""
     texts = ['\N{PLUS-MINUS SIGN}: 95 %']
     if has_grown:
         texts.append(f'grew: since {clock(has_grown.begin_ns)}; ~: less than '
                      'its \N{PLUS-MINUS SIGN}')
-    if found and found[0].amount not in (PEAK, CHURN):
+    if has_survived:
         texts.append('survived: of all that was allocated there')
     if any([row.amounts[memory.amount][2] == 0 for memory in found
             for row in memory.rows]):

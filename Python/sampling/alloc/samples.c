@@ -469,8 +469,13 @@ _PySampling_AllocGil(PyInterpreterState *interp, unsigned int kind,
     struct _sampling_alloc *alloc = STATE->alloc;
     int saved_errno = errno;
     lock(alloc);
-    int is_hit = is_hit_gil(alloc, &interp->sampling, size_bytes)
-        && !is_excluded();
+    int is_hit = is_hit_gil(alloc, &interp->sampling, size_bytes);
+    if (is_hit && is_excluded()) {
+        _PySampling_COUNT(
+            subscribers_allocated_bytes,
+            _PySampling_AmountOf(size_bytes, alloc->period_bytes).bytes);
+        is_hit = 0;
+    }
     if (is_hit) {
         sample(alloc, kind, block, size_bytes);
     }
@@ -490,7 +495,8 @@ _PySampling_AllocNoGil(unsigned int kind, void *block, size_t size_bytes)
     }
     int saved_errno = errno;
     lock(alloc);
-    if (is_hit_no_gil(alloc, before, size_bytes) && !is_excluded()) {
+    // Without the GIL nobody serves subscribers.
+    if (is_hit_no_gil(alloc, before, size_bytes)) {
         sample(alloc, kind, block, size_bytes);
     }
     unlock(alloc);

@@ -40,6 +40,15 @@ _PySampling_AllocFindTypes(const uintptr_t *words, size_t size_bytes,
     }
 }
 
+/* How large one is at least.  A str of ASCII ends before the fields that its
+   type counts. */
+static size_t
+least_size_of(PyTypeObject *type)
+{
+    return type == &PyUnicode_Type ? sizeof(PyASCIIObject)
+        : (size_t)type->tp_basicsize;
+}
+
 static PyTypeObject *
 type_among(PyInterpreterState *interp,
            PyTypeObject *types[_PySampling_TYPE_CANDIDATES],
@@ -50,7 +59,7 @@ type_among(PyInterpreterState *interp,
         size_t before = (size_t)distances[i] * sizeof(void *);
         if (type != NULL && _PySampling_IsType(interp, type)
             && _PyType_PreHeaderSize(type) == before
-            && before + (size_t)type->tp_basicsize <= size_bytes)
+            && before + least_size_of(type) <= size_bytes)
         {
             return type;
         }

@@ -25,6 +25,8 @@ const BANDS = 7;
 const IN_USE_PX = 150, FLOW_PX = 40;
 /** A band that is as high has its name in it; and one that is gone. */
 const NAMED_PX = 11.5, SPIKE_PX = 24;
+/** About what a letter of a name takes. */
+const LETTER_PX = 6;
 const NARROW_PX = 640;
 const TICKS = 7;
 const TICK_S = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200,
@@ -166,9 +168,10 @@ export function drawRss(app: App): void {
   byId('legend').replaceChildren(...shown.map(([name, bytes]) => h('button', {
     type: 'button', onclick: toParts}, h('span', {
     class: `sw s-${PARTS[name]![0]}`}), `${name} `,
-  h('b', {}, said(BYTES, bytes)))), h('span', {class: 'right'}, 'RSS ',
-    h('b', {}, said(BYTES, whole)), ` ${whenText(app, shownStep(app))}` +
-    (limit ? `, limit ${said(BYTES, limit)}` : '')));
+  h('b', {}, said(BYTES, bytes)))), h('span', {class: 'right'}, h('span', {},
+    'RSS ', h('b', {}, said(BYTES, whole)), ` ${
+      whenText(app, shownStep(app))}` +
+    (limit ? `, limit ${said(BYTES, limit)}` : ''))));
 }
 
 function rss(app: App): HTMLElement {
@@ -842,10 +845,15 @@ function paintInUse(paint: Paint, pen: CanvasRenderingContext2D, width: number,
       value > a ? [value, step] : [a, place]), [0, 0]);
     const figure = (value: number) => said(BYTES, value).replace(/\u00a0.*/,
       '');
-    if (height * end / top > NAMED_PX) {
-      labels.push([`${name}  ${figure(end)}`, width - 8,
-        y(base[n - 1]! + end / 2), isMine ? '#fff' : paint.colour('lib-ink'),
-        'right']);
+    const label = `${name}  ${figure(end)}`;
+    // As far as the name goes to the left the band has to be there, too.
+    const first = Math.max(0, Math.floor(
+      n * (1 - (8 + LETTER_PX * label.length) / width)));
+    const under = Math.max(base[first]!, base[n - 1]!);
+    const over = Math.min(base[first]! + levels[first]!, base[n - 1]! + end);
+    if (height * (over - under) / top > NAMED_PX) {
+      labels.push([label, width - 8, y((under + over) / 2),
+        isMine ? '#fff' : paint.colour('lib-ink'), 'right']);
     } else if (end < most / 20 && height * most / top > SPIKE_PX) {
       const isLeft = at > 0.7 * n;
       const right = levels.findIndex((value, step) => (

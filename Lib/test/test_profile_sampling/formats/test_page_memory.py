@@ -153,7 +153,7 @@ class MemoryViewTest(BrowserTest):
             '100 %'])
         self.assertIn('At the end 56.0 MB were in use. shop.py:7 (json.dumps) '
                       'allocated the most of it', self.text('.lead'))
-        self.assertIn('RSS\n156 MB\nat the end', self.text('#legend'))
+        self.assertIn('RSS 156 MB at the end', self.text('#legend'))
 
     def test_a_moment_is_clicked(self):
         self.show(spike())

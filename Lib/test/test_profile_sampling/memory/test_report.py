@@ -167,6 +167,16 @@ class MemoryReport(unittest.TestCase):
                 self.assertEqual(head[:len(heading)], heading)
                 self.assertEqual(' in' in head[8:], width > 100)
 
+    def test_only_signs_that_are_there(self):
+        self.assertIn('survived:', self.report('--width', '80'))
+        self.assertNotIn('survived', self.report('--width', '60'))
+
+    def test_nothing_was_counted(self):
+        """As in a file of Go's: samples are all that there is."""
+        self.save(Profile._from_tables(
+            service().profile()._tables.with_facts(stats={})))
+        self.assertNotIn('counted', self.report())
+
     def test_amounts(self):
         for options, expected in (
                 (('--value', 'allocated'),
@@ -487,7 +497,7 @@ class MemoryReport(unittest.TestCase):
                 for route, number in (('/q', 1200), ('/i', 12), ('/none', 3))
                 ]))))
         report = self.report('--by', 'route')
-        self.assertEqual(report.splitlines()[-9:-4], [
+        self.assertEqual(report.splitlines()[-8:-3], [
             '  by one      ±  requests  allocated  at peak  grew by one  route  '
             '     most at',
             '  96.0MB  exact        12     1.12GB  288.0MB       +8.0MB  /i     '

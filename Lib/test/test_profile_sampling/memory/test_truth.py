@@ -178,6 +178,7 @@ class Types(unittest.TestCase):
                 kept.append((number, number))
                 kept.append(number + 0.5)
                 kept.append(bytes(100))
+                kept.append(chr(number % 26 + 97) * 9)
                 kept.append({number: number})
                 # Gone before anybody asks.
                 bytearray(40)
@@ -200,7 +201,8 @@ class Types(unittest.TestCase):
                 sums[name] = sums.get(name, 0) + size
         for name, least, most in (
                 ('Slotted', 16, 48), ('Plain', 16, 120), ('tuple', 56, 56),
-                ('float', 24, 24), ('bytes', 133, 133), ('dict', 64, 64),
+                ('float', 24, 24), ('bytes', 133, 133), ('str', 50, 50),
+                ('dict', 64, 64),
                 ('bytearray', 56, 56), ('int', 28, 32)):
             with self.subTest(name=name):
                 # 64 bytes a sample: hardly any chance is left.
