@@ -79,22 +79,27 @@ def _handler(seconds, token):
         timeout = _CLIENT_S
 
         def do_GET(self):
-            url = urlsplit(self.path)
-            if not _is_here(self.headers.get('Host', '')):
-                response = responses.refusal(
-                    403, 'Only names of this machine are answered.')
-            elif not self._has_token(url.query):
-                response = responses.refusal(
-                    403, 'The whole address is needed, as it was printed, '
-                    'with ?t= and what follows.')
-            else:
-                response = responses.respond(
-                    seconds, url.path.removeprefix('/'), url.query)
+            response = self._response()
             self.send_response(response.status)
             for header in response.headers:
                 self.send_header(*header)
             self.end_headers()
             self.wfile.write(response.body)
+
+        def _response(self):
+            try:
+                url = urlsplit(self.path)
+            except ValueError as exc:
+                return responses.refusal(400, f'That is no address: {exc}.')
+            if not _is_here(self.headers.get('Host', '')):
+                return responses.refusal(
+                    403, 'Only names of this machine are answered.')
+            if not self._has_token(url.query):
+                return responses.refusal(
+                    403, 'The whole address is needed, as it was printed, '
+                    'with ?t= and what follows.')
+            return responses.respond(seconds, url.path.removeprefix('/'),
+                                     url.query)
 
         def _has_token(self, query):
             kind, _, given = self.headers.get('Authorization', '').partition(
