@@ -17,7 +17,7 @@ from profile_sampling._reach.processes import Process, Refusal
 
 from ..support.sessions import _profile
 from ..support.targets import (
-    READY, command, footprint, running, until)
+    READY, command, footprint, running, running_with_child, until)
 
 IDLE = '''
 ready()
@@ -102,20 +102,8 @@ sys.stdin.read()
                 self.assertEqual(program.stdout.readline(), 'True\n')
 
     def test_child_of_fork_answers(self):
-        with running('''
-import os
-pid = os.fork()
-if pid == 0:
-    time.sleep(1000)
-ready()
-print(pid, flush=True)
-sys.stdin.read()
-''') as program:
-            child = int(program.stdout.readline())
-            try:
-                self.assertEqual(until(lambda: hello(child)).pid, child)
-            finally:
-                os.kill(child, signal.SIGKILL)
+        with running_with_child('fork()') as (_, child):
+            self.assertEqual(until(lambda: hello(child)).pid, child)
 
     def test_with_session(self):
         source = '''

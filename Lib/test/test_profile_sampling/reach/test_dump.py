@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import time
 import unittest
 from test.support import import_helper
@@ -12,7 +11,8 @@ from profile_sampling._reach.processes import Process
 from profile_sampling._reach.sources import Sources
 
 from ..support.sessions import _profile
-from ..support.targets import asleep, command, running, until
+from ..support.targets import (
+    asleep, command, running, running_with_child, until)
 
 LOCKS = '''
 BOOK, PAGE = threading.RLock(), threading.Lock()
@@ -153,25 +153,14 @@ asyncio.run(main())
         self.assertRegex(said, r'(?m)^   2  GET /x, ')
 
     def test_child_of_fork_has_none_of_its_parents(self):
-        with running('''
-import os
+        with running_with_child('''
 from profile_sampling import request
 with request(route="/x"):
-    pid = os.fork()
-    if pid == 0:
-        time.sleep(1000)
-    ready()
-    print(pid, flush=True)
-    sys.stdin.read()
-''') as program:
-            child = int(program.stdout.readline())
-            try:
-                asleep(program)
-                self.assertEqual(len(look_at(program).requests), 1)
-                found = look.look(Process(child))
-                self.assertEqual(found.requests, [])
-            finally:
-                os.kill(child, signal.SIGKILL)
+    fork()
+''') as (program, child):
+            asleep(program)
+            self.assertEqual(len(look_at(program).requests), 1)
+            self.assertEqual(look.look(Process(child)).requests, [])
 
 
 class InterpretersTest(unittest.TestCase):

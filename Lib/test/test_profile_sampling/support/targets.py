@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -17,6 +18,16 @@ def thread(function, name=None):
     t = threading.Thread(target=function, name=name, daemon=True)
     t.start()
     return t
+'''
+_FORK = '''
+import os
+def fork():
+    pid = os.fork()
+    if pid == 0:
+        time.sleep(1000)
+    ready()
+    print(pid, flush=True)
+    sys.stdin.read()
 '''
 LIMIT_S = 30
 # Of sys.executable's own kind, without the test's options.
@@ -36,6 +47,18 @@ def running(source, *options, env=(), **keywords):
             yield process
         finally:
             process.kill()
+
+
+@contextlib.contextmanager
+def running_with_child(source):
+    """Run a program that calls fork(); yield it and the PID of its child,
+    which sleeps."""
+    with running(_FORK + source) as program:
+        child = int(program.stdout.readline())
+        try:
+            yield program, child
+        finally:
+            os.kill(child, signal.SIGKILL)
 
 
 def command(*arguments, **keywords):
