@@ -347,9 +347,10 @@ struct _sampling_runtime_state {
         // What the handler of SIGURG does with a request; NULL: it is not
         // armed.  Set once.
         void (*answer)(const void *siginfo);
+        void (*forget)(void);   // in the child of a fork: nobody watches
         int pid;                // a child of C code answers nothing
         uint64_t pending;       // request that waits for a safepoint; 0: none
-        struct _sampling_watch *watch;  // who hands samples over; atomic
+        struct _sampling_watch *watch;  // who gets samples; NULL: nobody ever
         // No thread but its holder has had the GIL of the main interpreter.
         struct _sampling_gil_note holds;
     } reach;

@@ -235,145 +235,46 @@ last_moments(const PySampling_Batch *batch)
     return bytes;
 }
 
-static uint64_t
-objects_of(const struct _sampling_amount *amount)
-{
-    return (amount->objects + _PySampling_OBJECT_PARTS / 2)
-        / _PySampling_OBJECT_PARTS;
-}
-
-static int64_t
-moment_of(const struct _sampling_alloc_table *table, uint32_t interval)
-{
-    return table->base_time_ns + (int64_t)(interval * table->interval_ns);
-}
-
-/* objects, bytes and variance that were allocated, or freed, in use and in use
-   at the peak, of blocks that were freed at a moment since the epoch, or 0,
-   after a lifetime of that decade. */
-#define WORDS_OF_BLOCKS (2 + 3 * 3)
-
-static void
-put_blocks(int64_t *out, const struct _sampling_alloc_table *table,
-           const struct _sampling_alloc_row *row)
-{
-    const struct _sampling_amount peak = _PySampling_PeakOf(table, row);
-    const struct _sampling_amount *amounts[] = {
-        &row->allocated, &row->in_use, &peak};
-    *out++ = row->key.ended == _PySampling_IN_USE
-        ? 0 : moment_of(table, row->key.ended);
-    *out++ = row->key.lifetime;
-    for (size_t i = 0; i < Py_ARRAY_LENGTH(amounts); i++) {
-        *out++ = (int64_t)objects_of(amounts[i]);
-        *out++ = (int64_t)amounts[i]->bytes;
-        *out++ = (int64_t)amounts[i]->variance;
-    }
-}
-
-/* How many, the sum of their pauses, and the objects that they freed, and
-   could not. */
-#define WORDS_OF_COLLECTIONS 4
-
-static void
-put_collections(int64_t *out,
-                const struct _sampling_alloc_table *Py_UNUSED(table),
-                const struct _sampling_alloc_row *row)
-{
-    *out++ = (int64_t)row->collections.number;
-    *out++ = (int64_t)row->collections.pause_ns;
-    *out++ = (int64_t)row->collections.freed;
-    *out++ = (int64_t)row->collections.uncollectable;
-}
-
-/* node, thread, labels, when they were allocated, or collected; then what is
-   put there. */
-#define KEYS_OF_BLOCKS 4
-
+/* All of one kind. */
 static PyObject *
-alloc_columns(const struct _sampling_alloc_table *table, int of_collections)
+columns_of_allocations(const struct _sampling_alloc_table *table,
+                       int of_collections)
 {
-    void (*put)(int64_t *, const struct _sampling_alloc_table *,
-                const struct _sampling_alloc_row *) =
-        of_collections ? put_collections : put_blocks;
-    Py_ssize_t words = KEYS_OF_BLOCKS
-        + (of_collections ? WORDS_OF_COLLECTIONS : WORDS_OF_BLOCKS);
-    int64_t *columns =
-        PyMem_New(int64_t, (Py_ssize_t)table->num_allocs * words + 1);
-    if (columns == NULL) {
-        return PyErr_NoMemory();
-    }
-    int64_t *out = columns;
-    for (uint32_t i = 0; i < table->num_allocs; i++) {
-        const struct _sampling_alloc_row *row = &table->allocs[i];
-        if ((row->key.ended == _PySampling_COLLECTIONS) != of_collections) {
-            continue;
-        }
-        out[0] = row->key.node;
-        out[1] = row->key.thread;
-        out[2] = row->key.labels;
-        out[3] = moment_of(table, row->key.begun);
-        put(out + KEYS_OF_BLOCKS, table, row);
-        out += words;
+    int64_t words[_PySampling_BLOCK_WORDS];
+    Py_ssize_t num = 0;
+    for (uint32_t row = 0; row < table->num_allocs; row++) {
+        num += _PySampling_AllocWords(table, row, of_collections, words);
     }
     PyObject *bytes = PyBytes_FromStringAndSize(
-        (const char *)columns, (out - columns) * (Py_ssize_t)sizeof(int64_t));
-    PyMem_Free(columns);
+        NULL, num * (Py_ssize_t)sizeof(*words));
+    if (bytes != NULL) {
+        int64_t *out = (int64_t *)PyBytes_AS_STRING(bytes);
+        for (uint32_t row = 0; row < table->num_allocs; row++) {
+            num = _PySampling_AllocWords(table, row, of_collections, words);
+            memcpy(out, words, (size_t)num * sizeof(*words));
+            out += num;
+        }
+    }
     return bytes;
-}
-
-struct readings {
-    const struct _sampling_resident *first;
-    int64_t base_time_ns;       // when the wall clock was 0
-};
-
-/* The moment, bytes that were allocated since, full collections, and what the
-   process has in memory. */
-static PyObject *
-reading(const void *source, uint32_t row)
-{
-    const struct readings *from = source;
-    const struct _sampling_resident *r = &from->first[row];
-    return Py_BuildValue(
-        "(LKKKKKKKK)", (long long)r->wall_ns + from->base_time_ns,
-        (unsigned long long)r->allocated_bytes,
-        (unsigned long long)r->full_collections,
-        (unsigned long long)r->rss_bytes,
-        (unsigned long long)r->file_bytes,
-        (unsigned long long)r->arenas_bytes,
-        (unsigned long long)r->arenas_used_bytes,
-        (unsigned long long)r->malloc_used_bytes,
-        (unsigned long long)r->malloc_free_bytes);
 }
 
 /* Those of the profile's time, and the one of now. */
 static PyObject *
-readings(const struct _sampling_profile *profile,
-         const struct _sampling_resident *now)
+columns_of_readings(const struct _sampling_profile *profile,
+                    const struct _sampling_resident *now)
 {
-    const struct _sampling_alloc *alloc = _PyRuntime.sampling.alloc;
-    int64_t base_time_ns =
-        profile->start_time_ns - (int64_t)profile->start_wall_ns;
-    uint32_t before = 0;
-    while (before < alloc->num_readings
-           && alloc->readings[before].wall_ns < profile->start_wall_ns)
+    int64_t words[_PySampling_MAX_READINGS + 1][_PySampling_READING_WORDS];
+    Py_ssize_t num = 0;
+    const struct _sampling_resident *reading = NULL;
+    while ((reading = _PySampling_NextReading(profile, reading, now)) != NULL)
     {
-        before++;
+        _PySampling_ReadingWords(profile, reading, words[num++]);
     }
-    PyObject *list = list_of(
-        &(struct readings){&alloc->readings[before], base_time_ns},
-        alloc->num_readings - before, reading);
-    PyObject *last = reading(&(struct readings){now, base_time_ns}, 0);
-    if (list == NULL || last == NULL || PyList_Append(list, last) < 0) {
-        Py_CLEAR(list);
-    }
-    Py_XDECREF(last);
-    return list;
+    return PyBytes_FromStringAndSize((const char *)words,
+                                     num * (Py_ssize_t)sizeof(words[0]));
 }
 
-/* None: none were sampled.  Else the period, the moment of the peak, from the
-   start, the unit of variances, in bytes squared, the columns, what readings do
-   not have, what the process had in memory and has, the columns of collections,
-   and the longest pause of each generation. */
+/* None: none were sampled. */
 static PyObject *
 allocations(const struct _sampling_profile *profile)
 {
@@ -381,27 +282,24 @@ allocations(const struct _sampling_profile *profile)
     if (table->period_bytes == 0) {
         Py_RETURN_NONE;
     }
-    const uint64_t *longest_ns = table->longest_pause_ns;
     // Of the whole process batches say nothing.
-    struct _sampling_resident now = {0};
+    struct _sampling_resident resident = {0};
+    const struct _sampling_resident *now = &resident;
     int is_batch = profile->start_wall_ns == 0;
     if (!is_batch) {
-        _PySampling_ReadResident(&now);
+        _PySampling_ReadResident(&resident);
     }
+#define X(NAME, VALUE) "s:K,"
     return Py_BuildValue(
-        "(KLiN{s:K,s:K,s:K,s:i}NN(KKK))",
-        (unsigned long long)table->period_bytes,
-        table->peak_wall_ns == 0 || is_batch ? 0ll
-            : (long long)(table->peak_wall_ns - profile->start_wall_ns),
-        _PySampling_VARIANCE_UNIT, alloc_columns(table, 0),
-        "large", (unsigned long long)table->large.bytes,
-        "large_variance", (unsigned long long)table->large.variance,
-        "peak_rss", (unsigned long long)now.peak_rss_bytes,
-        "has_malloc", now.has_malloc,
-        is_batch ? PyList_New(0) : readings(profile, &now),
-        alloc_columns(table, 1),
-        (unsigned long long)longest_ns[0], (unsigned long long)longest_ns[1],
-        (unsigned long long)longest_ns[2]);
+        "{" _PySampling_FACTS_OF_ALLOCATIONS(X) "s:N,s:N,s:N}",
+#undef X
+#define X(NAME, VALUE) #NAME, (unsigned long long)(VALUE),
+        _PySampling_FACTS_OF_ALLOCATIONS(X)
+#undef X
+        "blocks", columns_of_allocations(table, 0),
+        "collections", columns_of_allocations(table, 1),
+        "readings", is_batch ? PyBytes_FromStringAndSize(NULL, 0)
+                             : columns_of_readings(profile, now));
 }
 
 /* (kind, unit) of each value. */

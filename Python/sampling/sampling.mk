@@ -12,6 +12,7 @@ SAMPLING_OBJS= \
 	Python/sampling/alloc/resident.o \
 	Python/sampling/alloc/samples.o \
 	Python/sampling/alloc/types.o \
+	Python/sampling/alloc/words.o \
 	Python/sampling/base/process.o \
 	Python/sampling/base/time.o \
 	Python/sampling/calls/count.o \

@@ -19,6 +19,7 @@ from profile_sampling._data.values import COUNT, printable
 from profile_sampling._formats import summary
 from profile_sampling._formats.words import counted, size
 from profile_sampling._reach import processes
+from profile_sampling._reach.door import LIMIT_S
 from profile_sampling._reach.look import seconds
 from profile_sampling._reach.processes import Refusal
 from profile_sampling._reach.text import three_lines
@@ -31,6 +32,8 @@ RATE_HZ = 250
 DURATION_S = 30
 # What there is is fetched so often: a process that is killed takes the rest.
 _SLICE_S = 1.0
+# How long one process may keep others waiting.
+_AT_ONCE_S = 0.05
 _ENDED_EARLY = 3
 _IO = 'read_bytes', 'write_bytes'
 
@@ -44,22 +47,25 @@ def add(parser):
              'given')
     parser.add_argument(
         '--children', action='store_true',
-        help='of -p: the Python processes that it has started, too')
+        help='of -p: the Python processes that it has started, too, and those '
+             'that it starts meanwhile')
     # Which one is meant depends on -p.
     parser.set_defaults(rate=None)
 
 
 def check(options):
-    """Fail if a program is named, too."""
+    """Fail if a program is named, too, or what one has from its beginning."""
     if options.program or options.words:
         raise Failure('give a program or -p, not both', 2)
+    for name in 'calls', 'watch', 'repeat':
+        if getattr(options, name, None):
+            raise Failure(f'--{name} is of a program that is started, not of '
+                          '-p', 2)
 
 
 def record(options, format, output):
     """Record a process that runs; return the status."""
-    if output != STDOUT:
-        output = _formats.with_pid(output).replace(str(os.getpid()),
-                                                   str(options.pid))
+    output = output.replace('{pid}', str(options.pid))
     run.check_format(format, options)
     with reached.until_signal():
         return _record(options, format, output)
@@ -106,11 +112,13 @@ class _Watched:
     def __init__(self, options):
         self.process = processes.Process(options.pid)
         self.process.check()
-        self._processes = [self.process]
-        if options.children:
-            self._processes += processes.children(self.process)
+        self._processes = []
+        self._with_children = options.children
         self._duration_s = options.duration or DURATION_S
-        self._rate_hz = options.rate or RATE_HZ
+        self._asked = {
+            'rate_hz': options.rate or RATE_HZ, 'mode': options.mode,
+            'depth_frames': options.depth, 'names': options.names,
+            'alloc_bytes': options.alloc_bytes, 'timeline': options.timeline}
         self._max_bytes = options.max_bytes
         self._is_terminal = sys.stderr is not None and sys.stderr.isatty()
         self.took_s = 0.0
@@ -128,22 +136,25 @@ class _Watched:
         """Return the Tables of the sum, or None if there are none."""
         self._merger = Merger(self._max_bytes)
         with contextlib.ExitStack() as stack:
-            watches = [stack.enter_context(Watch(process, self._rate_hz))
-                       for process in self._processes]
+            watches = []
+            self._watch(self.process, watches, stack)
             begin = time.monotonic()
             try:
+                self._watch_children(watches, stack)
                 for watch in watches:
-                    watch.begin()
+                    watch.begin(max(_AT_ONCE_S,
+                                    begin + LIMIT_S - time.monotonic()))
                 # On a busy machine that takes a while.
                 begin = time.monotonic()
-                self._sample(watches, begin + self._duration_s)
+                self._sample(watches, begin + self._duration_s, stack)
             except KeyboardInterrupt:
                 pass        # it is enough
             self.took_s = time.monotonic() - begin
             for watch in watches:
                 self._add(watch.last())
         self._show('')
-        self.is_early = (any(watch.is_over for watch in watches)
+        # Workers come and go.
+        self.is_early = (watches[0].is_over
                          and self.took_s < self._duration_s)
         self.ending = watches[0].ending
         if not self.samples:
@@ -152,7 +163,19 @@ class _Watched:
         idle.decide(tables)
         return tables
 
-    def _sample(self, watches, end):
+    def _watch(self, process, watches, stack):
+        self._processes.append(process)
+        watches.append(stack.enter_context(Watch(process, **self._asked)))
+
+    def _watch_children(self, watches, stack):
+        known = {process.pid for process in self._processes}
+        for process in (processes.children(self.process)
+                        if self._with_children else ()):
+            if process.pid not in known:
+                with contextlib.suppress(Refusal):
+                    self._watch(process, watches, stack)
+
+    def _sample(self, watches, end, stack):
         begin = end - self._duration_s
         while (left_s := end - time.monotonic()) > 0:
             wait_s = min(_SLICE_S, left_s)
@@ -160,14 +183,22 @@ class _Watched:
             self._progress(time.monotonic() - begin, watches)
             time.sleep(wait_s)
             if until < end:
-                for watch in watches:
-                    self._add(watch.slices(_SLICE_S))
+                self._watch_children(watches, stack)
+                for watch in list(watches):
+                    try:
+                        # One that runs no Python code keeps nobody waiting.
+                        self._add(watch.slices(_SLICE_S if watch.is_begun
+                                               else _AT_ONCE_S))
+                    except Refusal:
+                        if watch is watches[0]:
+                            raise
+                        watches.remove(watch)
             if all(watch.is_over for watch in watches):
                 return
 
     def _add(self, slices):
         for tables in slices:
-            self.samples += tables.total(COUNT.name)
+            self.samples += _samples(tables)
             self.lost += sum(lost_counts(tables.stats).values())
             try:
                 self._merger.add(tables)
@@ -191,6 +222,12 @@ class _Watched:
     def is_clean(self):
         """Return whether nothing of ours is left in the processes."""
         return all(_is_clean(process.pid) for process in self._processes)
+
+
+def _samples(tables):
+    """Return how many there are: of memory alone, blocks."""
+    return (tables.total(COUNT.name) if COUNT in tables.value_types
+            else tables.stats['allocations'])
 
 
 def _is_clean(pid):
@@ -220,9 +257,10 @@ def _say_end(watched, tables, output, num_bytes):
         return
     lost = (f', {counted(watched.lost, "sample", "samples")} lost'
             if watched.lost else '')
+    answers = _answers(tables) if COUNT in tables.value_types else ''
     show(f'Wrote {output}: PID {pid}, {took}, '
-         f'{tables.total(COUNT.name):,} samples{lost}, {size(num_bytes)}.\n'
-         f'{_answers(tables)}\nLook:  python -m profile_sampling report {output}\n')
+         f'{_samples(tables):,} samples{lost}, {size(num_bytes)}.\n'
+         f'{answers}\nLook:  python -m profile_sampling report {output}\n')
     if not watched.is_early and watched.is_clean():
         show(f'PID {pid} is as it was: no thread, file or descriptor of ours '
              'is left in it.\n')

@@ -15,6 +15,7 @@ from profile_sampling._formats import style as styles
 from profile_sampling._reach import look as looking
 from profile_sampling._reach import processes
 from profile_sampling._reach import text as dumps
+from profile_sampling._reach.processes import Refusal
 from profile_sampling._reach.sources import Sources
 from profile_sampling._top import as_json, lines, loop, terminal, views
 from profile_sampling._top.answers import SLOW_S
@@ -86,20 +87,12 @@ def _run(options):
         with reached.until_signal():
             return _serve(process, options)
     mine = [re.compile(pattern) for pattern in options.mine]
-    members = [process]
-    if options.children:
-        members += processes.children(process)
     ended_by = None
     with contextlib.ExitStack() as stack:
-        feeds = [stack.enter_context(Feed(its, rate_hz=options.rate,
-                                          mine=mine)) for its in members]
-        stops = [(_screen(its, options), feed)
-                 for its, feed in zip(members, feeds)]
-        if len(members) > 1:
-            family = Family(feeds)
-            stops = [(_screen(processes.family(members), options), family),
-                     *[(screen, Member(family, number)) for number,
-                       (screen, _) in enumerate(stops)]]
+        feed = stack.enter_context(Feed(process, rate_hz=options.rate,
+                                        mine=mine))
+        stops = ([(_screen(process, options), feed)] if not options.children
+                 else _stops_of_family(process, feed, options, stack))
         screen = stops[0][0]
         try:
             ended_by = _show(stops, options, lambda process, width: _dump(
@@ -110,6 +103,30 @@ def _run(options):
         # Not before the process is left alone.
         loop.die_by(ended_by)
     return 0 if screen.ended is None else _ENDED
+
+
+def _stops_of_family(process, feed, options, stack):
+    """Return the stops: the sum, the process, and those that it has started,
+    to which come those that it starts."""
+    members, feeds, stops = [process], [feed], []
+
+    def grow():
+        known = {its.pid for its in members}
+        for its in processes.children(process):
+            if its.pid not in known:
+                with contextlib.suppress(Refusal):
+                    feeds.append(stack.enter_context(Feed(
+                        its, rate_hz=options.rate,
+                        mine=[re.compile(text) for text in options.mine])))
+                    members.append(its)
+                    stops.append((_screen(its, options),
+                                  Member(family, len(members) - 1)))
+
+    family = Family(feeds, grow)
+    stops += [(_screen(processes.family(members), options), family),
+              (_screen(process, options), Member(family, 0))]
+    grow()
+    return stops
 
 
 def _screen(process, options):

@@ -51,6 +51,8 @@ VARIANCES = frozenset([types[2] for types in _TYPES.values()])
 # Of the normal distribution, for 95 %.
 _Z = 1.96
 _OF_BLOCKS, _OF_COLLECTIONS = 6 + 3 * 3, 4 + 4
+# What the core says beyond rows, and the meta says as memory_.
+_RESIDENT_FACTS = 'large', 'large_variance', 'peak_rss', 'has_malloc'
 
 
 class Reading(Value):
@@ -199,9 +201,15 @@ def add(raw, moved):
     allocations; *moved* are the numbers of rows of labels now."""
     from array import array
 
-    period, peak_ns, unit, _, resident, were, _, longest = raw['allocations']
+    its = raw['allocations']
+    unit = its['variance_unit']
     if unit != _VARIANCE_UNIT:
         raise ValueError(f'unknown unit of variances: {unit}')
+    longest = [its[f'longest_gen{number}_ns'] for number in range(3)]
+    were = [list(row) for row in _chunks(its['readings'],
+                                         len(Reading.__slots__))]
+    resident = {name: its[name] for name in (*_PARTS, *_RESIDENT_FACTS)
+                if name in its}
     if were:
         # The last one is of the end.
         resident = dict(zip(_PARTS, were[-1][-len(_PARTS):])) | resident
@@ -213,8 +221,8 @@ def add(raw, moved):
     own[place:place] = [array('q', bytes(8 * n_own)) for _ in MOMENTS]
     numbers = {key: number for number, key in enumerate(zip(*own[:len(names)]))}
     memory = [array('q', bytes(8 * n_own)) for _ in added_types]
-    for its, values in _rows(raw['allocations'], moved):
-        key = tuple([its[name] for name in names])
+    for row, values in _rows(its, moved):
+        key = tuple([row[name] for name in names])
         number = numbers.setdefault(key, len(numbers))
         if number == len(own[0]):
             for column, item in zip(own, key):
@@ -237,7 +245,7 @@ def add(raw, moved):
         'keys': (*raw['keys'], *MOMENTS),
         'columns': own + memory,
         'meta': raw.get('meta', {}) | {
-            PERIOD: str(period), PEAK_NS: str(peak_ns),
+            PERIOD: str(its['period_bytes']), PEAK_NS: str(its['peak_ns']),
             **_limit(), _READINGS: ';'.join([
                 ','.join(map(str, its)) for its in were]),
             **({_LONGEST: ','.join(map(str, longest))} if any(longest)
@@ -251,7 +259,7 @@ def changes(allocations):
     and labels, when it was allocated, and freed, or 0, then objects, bytes and
     variance."""
     for *key, _, objects, size, variance, _, _, _, _, _, _ in _chunks(
-            allocations[3], _OF_BLOCKS):
+            allocations['blocks'], _OF_BLOCKS):
         if size:
             yield *key, objects, size, variance
 
@@ -259,9 +267,8 @@ def changes(allocations):
 def _rows(allocations, moved):
     """Iterate over ({name of a key: number}, values) of blocks and
     collections."""
-    *_, blocks, _, _, collections, _ = allocations
     for node, thread, labels, begun, ended, lifetime, *values in _chunks(
-            blocks, _OF_BLOCKS):
+            allocations['blocks'], _OF_BLOCKS):
         if any(values):
             values += [0] * 3
             if ended:
@@ -269,8 +276,8 @@ def _rows(allocations, moved):
                 values = values[3:] + values[:3]
             yield _key(node, thread, moved[labels], RUNNING, begun, ended,
                        lifetime), values
-    for node, thread, labels, begun, *values in _chunks(collections,
-                                                        _OF_COLLECTIONS):
+    for node, thread, labels, begun, *values in _chunks(
+            allocations['collections'], _OF_COLLECTIONS):
         yield (_key(node, thread, moved[labels], STATES.index('gc'), begun),
                [0] * len(VALUES) + values)
 

@@ -14,16 +14,16 @@ import struct
 import time
 
 from profile_sampling import _core
-from profile_sampling._reach import kernel
+from profile_sampling._reach import kernel, records
 from profile_sampling._reach.processes import Process, Refusal, ended
 
 HELLO, DUMP, TASKS = 1, 2, 3
-PROTOCOL = 1
+PROTOCOL = 2
 # struct _sampling_answer of Python/sampling/reach/reach.h.
 _ANSWER = struct.Struct('=8sIIIIQQQ32s')
 _MAGIC = b'sampleng'
 (_ANSWERED, _AGAIN, _NOT_YOURS, _PROTECTED, _UNMAPPED, _VETOED, _ENDS,
- _NO_SPACE, _BUSY, NOT_WATCHED) = range(10)
+ _NO_SPACE, _BUSY) = range(9)
 _MAX_BYTES = 64 << 20
 # System calls that go on after a handler, and those that Python makes again.
 _GOES_ON = frozenset({'futex', 'read', 'recv', 'accept', 'write', 'send',
@@ -108,7 +108,7 @@ def _harm(process, thread):
 
 
 def _try(process, verb, thread, pidfd, limit_s):
-    request = secrets.randbits(48) << 16 | verb
+    request = secrets.randbits(60) << 4 | verb
     with listener(process, request) as answers:
         try:
             _core.load().send_request(process.pid, thread.number, request)
@@ -183,9 +183,9 @@ class _network_of:
             self._own = None
 
 
-def receive(process, connection, expected=(), *, thread=None):
+def receive(process, connection, *, thread=None):
     """Return the Answer that a connection brings; None: it is of somebody
-    else, or comes later.  An answer of *expected* is one without records."""
+    else, comes later, or no more."""
     peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
     pid, _, _ = struct.unpack('3i', peer)
     if pid != process.pid:
@@ -193,13 +193,13 @@ def receive(process, connection, expected=(), *, thread=None):
     connection.settimeout(LIMIT_S)
     message, fds, _, _ = socket.recv_fds(connection, _ANSWER.size, 1)
     try:
-        return _read(process, message, fds, thread, expected)
+        return _read(process, message, fds, thread) if message else None
     finally:
         for fd in fds:
             os.close(fd)
 
 
-def _read(process, message, fds, thread, expected):
+def _read(process, message, fds, thread):
     if len(message) != _ANSWER.size:
         raise _other_version(process, '?')
     (magic, protocol, answer, pid, at_safepoint, first, size, took_ns,
@@ -210,18 +210,18 @@ def _read(process, message, fds, thread, expected):
     if answer == _AGAIN:
         time.sleep(_PAUSE_S)
         return None
-    if answer != _ANSWERED and answer not in expected:
-        raise _refused(process, answer)
-    records = b''
+    data = b''
     if fds:
         # Not mapped: it might be cut while it is read.
         if not stat.S_ISREG(os.fstat(fds[0]).st_mode) or size > _MAX_BYTES:
             raise _other_version(process, version)
-        records = os.pread(fds[0], size, first)
-    return Answer(pid, bool(at_safepoint), took_ns / 1e9, records, thread)
+        data = os.pread(fds[0], size, first)
+    if answer != _ANSWERED:
+        raise _refused(process, answer, data)
+    return Answer(pid, bool(at_safepoint), took_ns / 1e9, data, thread)
 
 
-def _refused(process, answer):
+def _refused(process, answer, data):
     pid = process.pid
     match answer:
         case _ if answer == _NOT_YOURS:
@@ -239,14 +239,31 @@ def _refused(process, answer):
         case _ if answer == _VETOED:
             return Refusal(pid, 'vetoed', f'PID {pid} said no: an audit hook '
                            'of the program forbids it.')
+        case _ if answer == _BUSY and data:
+            clients = _clients(process, data)
+            return Refusal(
+                pid, 'busy', f'PID {pid} is being looked at by {len(clients)} '
+                f'others: PIDs {", ".join(map(str, clients))}.',
+                'For top and record that is the limit; dump still works.')
         case _ if answer == _BUSY:
-            return Refusal(pid, 'busy', f'PID {pid} is being sampled for '
-                           'somebody else, or cannot be sampled now.',
-                           'dump still works.')
+            return Refusal(pid, 'busy', f'PID {pid} is being sampled with '
+                           'other options, or cannot be sampled now.',
+                           'Without --depth, --names and sizes of --alloc it '
+                           'may work; dump does.')
         case _ if answer == _ENDS:
             return Refusal(pid, 'ended', f'PID {pid} is about to end.')
     return Refusal(pid, 'no-answer', f'PID {pid} has no memory or descriptor '
                    'left for an answer.')
+
+
+def _clients(process, data):
+    """Return the numbers of processes that watch, as the process sees them."""
+    try:
+        (_, numbers), = records.parts(data)
+        numbers, = records.byte_fields(numbers)
+        return [number for number, in struct.iter_unpack('=I', numbers)]
+    except (ValueError, struct.error):
+        raise _other_version(process, '?') from None
 
 
 def _other_version(process, version):

@@ -334,14 +334,17 @@ def children(process):
 
 def family(members):
     """Return a Process that stands for several, the first of which has
-    started the others."""
+    started the others; there may come more."""
     found = _Family(members[0].pid)
-    found.num_children = len(members) - 1
     found.members = members
     return found
 
 
 class _Family(Process):
+
+    @property
+    def num_children(self):
+        return len(self.members) - 1
 
     @property
     def threads(self):

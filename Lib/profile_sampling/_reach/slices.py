@@ -7,8 +7,10 @@ must not know how they came here.
 import ast
 import struct
 
+from profile_sampling._data.allocations import MODE as ALLOC
 from profile_sampling._data.histogram import BITS, Histogram
 from profile_sampling._data.lives import Latency
+from profile_sampling._data.values import MODES
 from profile_sampling._reach import records
 
 _NO_STRING = _NO_CLASS = 0xFFFFFFFF
@@ -17,24 +19,23 @@ _FUNCTION = struct.Struct('=IIIii')
 _LABEL = struct.Struct('=IIIxxxxQII')
 _THREAD = struct.Struct('=QqqIxxxx')
 _TASK_NUMBERS = struct.Struct('=10Q')
+_OF_ALLOCATIONS = 'blocks', 'collections', 'readings'
 
 
 def raw(data, pid):
     """Return the dict of a profile; raise ValueError if it is none."""
-    head, measured, stats, columns = {}, [], {}, {}
+    measured, columns = [], {}
+    named = {'head': {}, 'stats': {}, 'memory': {}}
     for name, value in records.parts(data):
-        if name in ('head', 'measured', 'stats'):
+        if name in named:
             key, number = _named(value)
-            if name == 'head':
-                head[key] = number
-            elif name == 'stats':
-                stats[key] = number
-            else:
-                measured.append(tuple(key.split(' ')))
+            named[name][key] = number
+        elif name == 'measured':
+            measured.append(tuple(_named(value)[0].split(' ')))
         else:
             columns[name] = value
     try:
-        return _made(head, measured, stats, columns, pid)
+        return _made(**named, measured=measured, columns=columns, pid=pid)
     except (KeyError, IndexError, struct.error) as exc:
         raise ValueError(f'a profile without {exc}') from None
 
@@ -47,7 +48,7 @@ def _named(value):
             int.from_bytes(value[4 + size:], 'little'))
 
 
-def _made(head, measured, stats, columns, pid):
+def _made(head, stats, memory, measured, columns, pid):
     strings = [text.decode('utf-8', 'surrogatepass')
                for text in records.byte_fields(columns['strings'])]
 
@@ -68,7 +69,7 @@ def _made(head, measured, stats, columns, pid):
         'is_slice': True, 'start_ns': head['start_ns'], 'resolution_ns': head['resolution_ns'],
         'moments': column('moments') if 'moments' in columns else None,
         'latencies': _latencies(columns.get('latencies')),
-        'mode': 'cpu' if head['is_cpu'] else 'wall',
+        'mode': (*MODES, ALLOC)[head['mode']],
         'rate_hz': head['rate_hz'], 'depth_frames': head['depth_frames'],
         'names': head['names'], 'pid': pid,
         'start_time_ns': head['start_time_ns'],
@@ -88,7 +89,10 @@ def _made(head, measured, stats, columns, pid):
         'threads': [(ident, native_id, text(name), interpreter)
                     for ident, native_id, interpreter, name
                     in rows('threads', _THREAD)],
-        'stats': stats}
+        'stats': stats,
+        'allocations': memory | {
+            name: columns[name] for name in _OF_ALLOCATIONS}
+        if memory else None}
 
 
 def _latencies(data):

@@ -1,23 +1,28 @@
 """Samples of a process, a slice at a time.
 
-This file owns that no slice is lost: whatever the process has handed over is
-taken, in whichever order and however late it comes.  It must not know what
-becomes of them.
+This file owns the conversation: the first request is a signal, which the
+process answers by a connection; all others are orders over that.  It must not
+know what becomes of the slices.
 """
 
 import os
 import secrets
 import select
+import struct
 import time
 
-from profile_sampling import _core
+from profile_sampling import _core, _options
 from profile_sampling._data import intake
+from profile_sampling._data.allocations import MODE as ALLOC
+from profile_sampling._data.values import MODES
 from profile_sampling._reach import door, processes, slices
 from profile_sampling._reach.processes import Refusal, ended
 
-WATCH, STOP = 4, 5
-MAX_RATE_HZ = 2047
-# A signal is sent again after so long: its thread may have ended, or one of
+WATCH = 4
+# struct _sampling_order of Python/sampling/reach/reach.h.
+_ORDER = struct.Struct('=IiiiiIQ')
+_BEGIN, _SLICE, _END = 1, 2, 3
+# The signal is sent again after so long: its thread may have ended, or one of
 # the profiler's clock was pending there, and signals of one number are not
 # queued.
 _AGAIN_S = 0.1
@@ -35,24 +40,25 @@ class Watch:
             for tables in watch.last():
                 ...
 
+    *options*: those of start(), as far as they are not None.
+
     pid_inside  its number in its own namespace, once it has answered
     is_begun    it takes samples
     is_over     it has ended
     ending      how, such as 'by signal 9'; '': not known
     """
 
-    def __init__(self, process, rate_hz, *, timeline=False):
+    def __init__(self, process, rate_hz, *, timeline=False, **options):
         self.process = process
         self.pid_inside = None
         self.is_begun = self.is_over = False
         self.ending = ''
-        client = secrets.randbits(24) << 40
-        self._watch = (client | secrets.randbits(24) << 16
-                       | timeline << 15 | min(rate_hz, MAX_RATE_HZ) << 4 | WATCH)
-        self._stop = client | secrets.randbits(24) << 16 | STOP
-        self._listeners = {}
+        self._request = secrets.randbits(60) << 4 | WATCH
+        self._begin = _order(timeline, rate_hz, **options)
+        self._listener = self._connection = None
         self._pidfd = -1
-        self._is_stopped = False
+        # Orders that are not answered yet.
+        self._unanswered = 0
 
     def __enter__(self):
         try:
@@ -60,22 +66,18 @@ class Watch:
         except OSError:
             raise ended(self.process.pid) from None
         try:
-            for request in self._watch, self._stop:
-                self._listeners[request] = door.listener(self.process,
-                                                         request)
+            self._listener = door.listener(self.process, self._request)
         except BaseException:
             self.__exit__()
             raise
         return self
 
     def __exit__(self, *exc):
-        try:
-            if self._listeners and not self.is_over and not self._is_stopped:
-                self._signal(self._stop)
-        finally:
-            for listener in self._listeners.values():
-                listener.close()
-            os.close(self._pidfd)
+        # The process sees that, and ends it.
+        self._close()
+        if self._listener is not None:
+            self._listener.close()
+        os.close(self._pidfd)
 
     def begin(self, limit_s=door.LIMIT_S):
         """Wait until samples are taken; return whether they are.
@@ -87,84 +89,84 @@ class Watch:
             left_s = end - time.monotonic()
             if left_s <= 0:
                 return False
-            self._signal(self._watch)
-            for _ in self._answers(min(left_s, _AGAIN_S)):
-                pass
+            if self._connection is None:
+                self._signal()
+            self._wait(min(left_s, _AGAIN_S))
         return self.is_begun
 
     def slices(self, limit_s):
         """Ask for what there is; yield the Tables that come within *limit_s*,
         of which there may be none."""
         end = time.monotonic() + limit_s
-        while (left_s := end - time.monotonic()) > 0 and not self.is_over:
-            self._signal(self._watch)
-            found = list(self._answers(min(left_s, _AGAIN_S)))
-            yield from found
-            if found:
-                return
+        if not self.begin(limit_s):
+            return
+        if not self._unanswered:
+            self._order(_SLICE)
+        yield from self._answers(end)
 
     def last(self):
         """End it; yield all Tables that are still to come."""
-        end = time.monotonic() + _LAST_S
-        self._is_stopped = True
-        is_done = False
-        while not self.is_over and not is_done:
-            left_s = end - time.monotonic()
-            if left_s <= 0:
-                return
-            self._signal(self._stop)
-            for tables in self._answers(min(left_s, _AGAIN_S)):
-                yield tables
-            is_done = self._is_done
-        yield from self._answers(0)
+        self._order(_END)
+        yield from self._answers(time.monotonic() + _LAST_S)
+        self._close()
 
-    def _signal(self, request):
-        """Send a request to the thread that it harms least."""
+    def _answers(self, end):
+        """Yield the Tables of all orders, or those that come until then."""
+        while self._unanswered and (left_s := end - time.monotonic()) > 0:
+            tables = self._wait(left_s)
+            if tables is not None:
+                yield tables
+
+    def _signal(self):
+        """Send the request to the thread that it harms least."""
         threads = self.process.threads_now()
         for thread in door.by_harm(self.process, threads)[:1]:
             try:
                 _core.load().send_request(self.process.pid, thread.number,
-                                          request)
+                                          self._request)
             except ProcessLookupError:
                 pass        # it has ended, or the process
             except PermissionError:
                 raise door.no_right(self.process) from None
 
-    _is_done = False
+    def _order(self, verb):
+        if self._connection is not None:
+            try:
+                self._connection.send(self._begin if verb == _BEGIN else
+                                      _ORDER.pack(verb, *[0] * 6))
+            except OSError:
+                pass        # it has closed it, which is seen next
+            self._unanswered += 1
 
-    def _answers(self, limit_s):
-        """Yield the Tables of all answers that are there, or of the first that
-        comes."""
-        is_waited = False
-        while True:
-            ready, _, _ = select.select(
-                [*self._listeners.values(), self._pidfd], [], [],
-                0 if is_waited else limit_s)
-            is_waited = True
-            listeners = [item for item in ready if item is not self._pidfd]
-            for listener in listeners:
-                connection, _ = listener.accept()
-                with connection:
-                    tables = self._take(
-                        connection,
-                        listener is self._listeners[self._stop])
-                if tables is not None:
-                    yield tables
-            if not listeners:
-                if self._pidfd in ready:
-                    self.is_over = True
-                    self.ending = processes.ending(self.process.pid,
-                                                   self._pidfd)
-                return
-
-    def _take(self, connection, is_last):
-        answer = door.receive(self.process, connection,
-                              (door.NOT_WATCHED,) if is_last else ())
-        if answer is None:
+    def _wait(self, limit_s):
+        """Wait for what the process says or does; return the Tables, if that
+        is some."""
+        source = self._connection or self._listener
+        ready, _, _ = select.select([source, self._pidfd], [], [], limit_s)
+        if source not in ready:
+            if ready:
+                self.is_over = True
+                self._unanswered = 0
+                self.ending = processes.ending(self.process.pid, self._pidfd)
             return None
-        self.pid_inside = answer.pid
+        if self._connection is None:
+            self._connection, _ = self._listener.accept()
+        try:
+            answer = door.receive(self.process, self._connection)
+        except ConnectionError:
+            answer = None
+        if answer is None:
+            self._close()
+            return None
+        return self._take(answer)
+
+    def _take(self, answer):
+        if not self._unanswered:
+            self.pid_inside = answer.pid
+            self._order(_BEGIN)
+            return None
+        self._unanswered -= 1
         self.is_begun = True
-        self._is_done |= is_last
         if not answer.records:
             return None
         try:
@@ -173,3 +175,20 @@ class Watch:
             raise Refusal(self.process.pid, 'other-version',
                           f'PID {self.process.pid} says what is no profile: '
                           f'{exc}.') from None
+
+    def _close(self):
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+        self.is_begun = False
+        self._unanswered = 0
+
+
+def _order(timeline, rate_hz, mode=None, depth_frames=None, names=None,
+           alloc_bytes=None):
+    asked = _options.checked(mode, rate_hz, depth_frames, names, None,
+                             alloc_bytes)
+    return _ORDER.pack(
+        _BEGIN, -1 if mode is None else (*MODES, ALLOC).index(mode),
+        asked['rate_hz'], asked.get('depth_frames', 0),
+        asked.get('names', -1), timeline, asked.get('alloc_bytes', 0))

@@ -98,14 +98,18 @@ def summed(parts, *, timeline=True):
 class Family:
     """The Feeds of several processes, asked at once: as a Feed, their sum.
 
+    *grow*() is called first each time, and may add some.
+
     each  for each of them what take() returned or raised last
     """
 
-    def __init__(self, feeds):
+    def __init__(self, feeds, grow):
         self.feeds = feeds
         self.each = []
+        self._grow = grow
 
     def take(self):
+        self._grow()
         self.each = [_taken(feed) for feed in self.feeds]
         found = [its for its in self.each if not isinstance(its, Refusal)]
         if not found:

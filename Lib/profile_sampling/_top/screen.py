@@ -69,7 +69,7 @@ class Screen:
     def __init__(self, process, *, mine=(), view='line', sources=None,
                  slow_s=SLOW_S, clock=time.time):
         self.process = process
-        self.windows = Windows(mine, 1 + process.num_children)
+        self.windows = Windows(mine)
         self.view = view
         self.window_s = 5
         self.is_all = self.is_idle = self.is_paused = self.is_open = False
@@ -102,7 +102,7 @@ class Screen:
             self._held.append((tables, look))
             return
         if tables is not None:
-            self.windows.add(tables)
+            self.windows.add(tables, 1 + self.process.num_children)
         if look is not None:
             self.look = look
             for thread in look.threads:

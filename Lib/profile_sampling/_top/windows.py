@@ -63,21 +63,21 @@ class Sums:
     delays     Counter of Spots: how long tasks waited for the loop meanwhile
     latencies  {route: Latency} of the requests that have ended
     length_ns  of the window
-    num_gils   of how many processes it is
+    gils_ns    how long a GIL could be held: of each process its length
     knows_ends whether requests that end are known
     """
 
-    def __init__(self, waits_for_work=frozenset(), num_gils=1):
+    def __init__(self, waits_for_work=frozenset()):
         self._waits_for_work = waits_for_work
-        self.num_gils = num_gils
         (self.cells, self.held, self.tasks, self.in_threads,
          self.delays) = [Counter() for _ in range(5)]
         self.latencies = {}
-        self.length_ns = 0
+        self.length_ns = self.gils_ns = 0
         self.knows_ends = False
 
     def add(self, other):
         self.length_ns += other.length_ns
+        self.gils_ns += other.gils_ns
         for mine, its in ((self.cells, other.cells), (self.held, other.held),
                           (self.tasks, other.tasks),
                           (self.in_threads, other.in_threads),
@@ -105,9 +105,9 @@ class Sums:
         return found
 
     @property
-    def gils_ns(self):
-        """How long a GIL could be held."""
-        return self.length_ns * self.num_gils
+    def num_gils(self):
+        """Of how many processes it is, on average."""
+        return round(self.gils_ns / (self.length_ns or 1))
 
     def states(self, *, idle=False):
         """Return the sums by state."""
@@ -153,9 +153,8 @@ class Windows:
     names     {native id of a thread: name}
     """
 
-    def __init__(self, mine=(), num_gils=1):
+    def __init__(self, mine=()):
         self._mine = mine
-        self._num_gils = num_gils
         self._spots = {}
         self._seconds = deque(maxlen=_MOST_S)
         # (thread, file, line) of threads that a look knew as idle.
@@ -165,9 +164,10 @@ class Windows:
         self.names = {}
         self._lasts = {}
 
-    def add(self, tables):
-        """Add the Tables of one more second."""
+    def add(self, tables, num_gils=1):
+        """Add the Tables of one more second, of so many processes."""
         second = self._sums(tables)
+        second.gils_ns = second.length_ns * num_gils
         self._seconds.append(second)
         self._lasts = {}
         self.all.add(second)
@@ -175,7 +175,7 @@ class Windows:
         self.history.append((second.states(), second.length_ns))
 
     def _nothing(self):
-        return Sums(self.waits_for_work, self._num_gils)
+        return Sums(self.waits_for_work)
 
     def last(self, seconds):
         """Return the Sums of the last so many seconds."""

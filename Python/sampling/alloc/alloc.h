@@ -234,6 +234,40 @@ extern void
 _PySampling_AllocCollection(PyThreadState *tstate, _PySampling_Thread *thread,
                             const _PySampling_Collections *its);
 
+// alloc/words.c.  What a profile has of allocations, in the columns that
+// Lib/profile_sampling/_data/allocations.py knows.
+#define _PySampling_BLOCK_WORDS 15
+#define _PySampling_COLLECTION_WORDS 8
+#define _PySampling_READING_WORDS 9
+// Their names and values, of `table`, `profile` and `now`.
+#define _PySampling_FACTS_OF_ALLOCATIONS(X) \
+    X(period_bytes, table->period_bytes) \
+    X(peak_ns, table->peak_wall_ns == 0 || profile->start_wall_ns == 0 \
+               ? 0 : table->peak_wall_ns - profile->start_wall_ns) \
+    X(variance_unit, _PySampling_VARIANCE_UNIT) \
+    X(longest_gen0_ns, table->longest_pause_ns[0]) \
+    X(longest_gen1_ns, table->longest_pause_ns[1]) \
+    X(longest_gen2_ns, table->longest_pause_ns[2]) \
+    X(large, table->large.bytes) \
+    X(large_variance, table->large.variance) \
+    X(peak_rss, now->peak_rss_bytes) \
+    X(has_malloc, now->has_malloc)
+// Returns how many words it has written: none if the row is of the other kind.
+extern uint32_t
+_PySampling_AllocWords(const struct _sampling_alloc_table *table, uint32_t row,
+                       int of_collections,
+                       int64_t out[_PySampling_BLOCK_WORDS]);
+// Readings of the time of a profile, one after the other: NULL is before the
+// first and after the last, which is `now`.  With the GIL.
+extern const struct _sampling_resident *
+_PySampling_NextReading(const struct _sampling_profile *profile,
+                        const struct _sampling_resident *reading,
+                        const struct _sampling_resident *now);
+extern void
+_PySampling_ReadingWords(const struct _sampling_profile *profile,
+                         const struct _sampling_resident *reading,
+                         int64_t out[_PySampling_READING_WORDS]);
+
 // alloc/resident.c.  With the GIL, whose interpreter's arenas are counted.
 extern void _PySampling_ReadResident(struct _sampling_resident *resident);
 // It is read and kept if the last reading is long ago, in the main interpreter.

@@ -9,6 +9,7 @@
 #include "reach.h"
 
 #include <fcntl.h>                    // open()
+#include <poll.h>
 #include <stddef.h>                   // offsetof()
 #include <stdio.h>                    // snprintf()
 #include <stdlib.h>                   // strtoul()
@@ -24,6 +25,10 @@
    a thousand functions take one megabyte. */
 #define MAX_DUMP_BYTES ((size_t)8 << 20)
 #define MAX_PROFILE_BYTES ((size_t)256 << 20)
+
+/* A connection that is kept has no number that the program's own would get:
+   it may count on the next file being 0, 1 or 2. */
+#define FIRST_KEPT_FD 200
 
 
 /* A socket that the client has bound.  -1: there is none, as of a request that
@@ -101,8 +106,9 @@ may_ask(int fd)
                                        : _PySampling_PROTECTED;
 }
 
-/* One message, and the descriptor of the records (-1: none). */
-static void
+/* One message, and the descriptor of the records (-1: none).  Returns 0 if the
+   client does not take it: it has gone. */
+static int
 send_answer(int fd, const struct _sampling_answer *answer, int records_fd)
 {
     struct iovec part = {(void *)answer, sizeof(*answer)};
@@ -120,21 +126,14 @@ send_answer(int fd, const struct _sampling_answer *answer, int records_fd)
         control.head.cmsg_len = CMSG_LEN(sizeof(int));
         memcpy(CMSG_DATA(&control.head), &records_fd, sizeof(int));
     }
-    // If it does not take this, it has gone.
-    (void)sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    return sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
 }
 
-int
-_PySampling_AnswerWith(uint64_t request, _PySampling_Answer refusal,
-                       int at_safepoint,
-                       void (*say)(struct _sampling_records *, const void *),
-                       const void *arg)
+static int
+answer_on(int fd, size_t max_bytes, _PySampling_Answer refusal,
+          int at_safepoint, _PySampling_SayFunc say, const void *arg)
 {
     uint64_t begin_ns = _PySampling_MonotonicNow();
-    int fd = connect_to_client(request);
-    if (fd < 0) {
-        return 0;
-    }
     struct _sampling_answer answer = {
         .magic = {'s', 'a', 'm', 'p', 'l', 'e', 'n', 'g'},
         .protocol = _PySampling_PROTOCOL,
@@ -143,15 +142,10 @@ _PySampling_AnswerWith(uint64_t request, _PySampling_Answer refusal,
         .at_safepoint = (uint32_t)at_safepoint,
         .version = PY_VERSION,
     };
+    struct _sampling_records records = {.fd = -1};
     if (answer.answer == _PySampling_ANSWERED) {
         answer.answer = (uint32_t)refusal;
-    }
-    struct _sampling_records records = {.fd = -1};
-    if (answer.answer == _PySampling_ANSWERED && say != NULL) {
-        if (_PySampling_RecordsOpen(
-                &records, _PySampling_VerbOf(request) >= _PySampling_ASK_WATCH
-                          ? MAX_PROFILE_BYTES : MAX_DUMP_BYTES))
-        {
+        if (say != NULL && _PySampling_RecordsOpen(&records, max_bytes)) {
             say(&records, arg);
             if (records.is_full) {
                 _PySampling_RecordCut(&records);
@@ -159,15 +153,119 @@ _PySampling_AnswerWith(uint64_t request, _PySampling_Answer refusal,
             answer.first = (uint64_t)(records.first - (char *)records.known);
             answer.num_bytes = (uint64_t)(records.at - records.first);
         }
-        else {
+        else if (say != NULL) {
             answer.answer = _PySampling_NO_SPACE;
         }
     }
     answer.took_ns = _PySampling_MonotonicNow() - begin_ns;
-    send_answer(fd, &answer, records.fd);
+    int is_taken = send_answer(fd, &answer, records.fd);
     if (records.fd >= 0) {
         _PySampling_RecordsClose(&records);
     }
-    close(fd);
+    return is_taken;
+}
+
+int
+_PySampling_AnswerWith(uint64_t request, _PySampling_Answer refusal,
+                       int at_safepoint, _PySampling_SayFunc say,
+                       const void *arg)
+{
+    int fd = connect_to_client(request);
+    if (fd >= 0) {
+        (void)answer_on(fd, MAX_DUMP_BYTES, refusal, at_safepoint, say, arg);
+        close(fd);
+    }
+    return fd >= 0;
+}
+
+
+/* Connections that are kept. */
+
+static uint64_t
+cookie_of(int fd)
+{
+    uint64_t cookie = 0;
+    socklen_t size = sizeof(cookie);
+    (void)getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &size);
+    return cookie;
+}
+
+/* Is it still there? */
+static int
+is_whole(const struct _sampling_client *client)
+{
+    return client->fd >= 0 && cookie_of(client->fd) == client->cookie;
+}
+
+int
+_PySampling_ClientConnect(struct _sampling_client *client, uint64_t request)
+{
+    int fd = connect_to_client(request);
+    if (fd < 0) {
+        return 0;
+    }
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_KEPT_FD);
+    if (high >= 0) {
+        close(fd);
+        fd = high;
+    }
+    // The least there is: who never reads keeps a few slices, no more.
+    int size = 1;
+    (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+    struct ucred peer = {0};
+    socklen_t peer_size = sizeof(peer);
+    (void)getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &peer_size);
+    client->pid = (uint32_t)peer.pid;
+    client->cookie = cookie_of(fd);
+    client->fd = fd;
     return 1;
+}
+
+int
+_PySampling_ClientAnswer(const struct _sampling_client *client,
+                         _PySampling_Answer refusal, _PySampling_SayFunc say,
+                         const void *arg)
+{
+    return is_whole(client)
+        && answer_on(client->fd, MAX_PROFILE_BYTES, refusal, 1, say, arg);
+}
+
+int
+_PySampling_ClientTake(const struct _sampling_client *client,
+                       struct _sampling_order *order, int limit_ms)
+{
+    struct pollfd wanted = {.fd = client->fd, .events = POLLIN};
+    return is_whole(client)
+        && poll(&wanted, 1, limit_ms) == 1
+        && is_whole(client)
+        && recv(client->fd, order, sizeof(*order), MSG_DONTWAIT)
+           == (ssize_t)sizeof(*order);
+}
+
+void
+_PySampling_ClientWake(const struct _sampling_client *client)
+{
+    if (is_whole(client)) {
+        (void)shutdown(client->fd, SHUT_RD);
+    }
+}
+
+void
+_PySampling_ClientClose(struct _sampling_client *client)
+{
+    if (is_whole(client)) {
+        // A child of a fork may have a copy.
+        (void)shutdown(client->fd, SHUT_RDWR);
+        close(client->fd);
+    }
+    client->fd = -1;
+}
+
+void
+_PySampling_ClientForget(struct _sampling_client *client)
+{
+    if (is_whole(client)) {
+        close(client->fd);
+    }
+    client->fd = -1;
 }

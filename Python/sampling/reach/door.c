@@ -206,17 +206,6 @@ handle_request(const void *siginfo)
         (void)_PySampling_AnswerWith(request, _PySampling_ANSWERED, 0, NULL,
                                      NULL);
         return;
-    case _PySampling_ASK_WATCH:
-    case _PySampling_ASK_STOP:
-        if (_PySampling_WatchOrder(request) != 0) {
-            return;
-        }
-        if (_PySampling_VerbOf(request) == _PySampling_ASK_STOP) {
-            (void)_PySampling_AnswerWith(request, _PySampling_NOT_WATCHED, 0,
-                                         NULL, NULL);
-            return;
-        }
-        break;
     default:
         break;
     }
@@ -262,7 +251,8 @@ _PySampling_AnswerPending(PyThreadState *tstate)
     struct turn turn = {.gil = tstate->interp->ceval.gil, .holder = tstate};
     (void)_PySampling_AnswerWith(
         request, refusal, 1,
-        _PySampling_VerbOf(request) == _PySampling_ASK_DUMP
+        refusal != _PySampling_ANSWERED ? NULL
+        : _PySampling_VerbOf(request) == _PySampling_ASK_DUMP
             ? say_stacks : say_tasks, &turn);
 }
 
@@ -294,5 +284,6 @@ _PySampling_ReachBegin(PyThreadState *tstate)
     }
     _PySampling_MemoryInit();
     STATE->reach.pid = (int)getpid();
+    STATE->reach.forget = _PySampling_WatchForget;
     _PySampling_SignalArm(handle_request);
 }

@@ -1,10 +1,12 @@
 /* Sampling profiler: a profile as records, for another process.
 
    Owns which record has which columns, in the shape that Modules/_profile/
-   export.c gives Python.  Needs no GIL: the profile is the caller's own. */
+   export.c gives Python.  Needs no GIL, as the profile is the caller's own,
+   unless that has allocations: their readings are not. */
 
 #include "Python.h"
 
+#include "../alloc/alloc.h"
 #include "../tables/profile.h"
 #include "reach.h"
 
@@ -98,12 +100,57 @@ put_named(struct _sampling_records *r, const char *part, const char *name,
     _PySampling_RecordEnd(r);
 }
 
+static void
+put_words(struct _sampling_records *r, const int64_t *words, uint32_t num)
+{
+    for (uint32_t i = 0; i < num; i++) {
+        _PySampling_PutNumber(r, (uint64_t)words[i]);
+    }
+}
+
+static void
+put_rows_of_allocations(struct _sampling_records *r, const char *name,
+                        const struct _sampling_alloc_table *table,
+                        int of_collections)
+{
+    begin_part(r, name);
+    for (uint32_t row = 0; row < table->num_allocs; row++) {
+        int64_t words[_PySampling_BLOCK_WORDS];
+        put_words(r, words, _PySampling_AllocWords(table, row, of_collections,
+                                                   words));
+    }
+    _PySampling_RecordEnd(r);
+}
+
+static void
+put_allocations(struct _sampling_records *r,
+                const struct _sampling_profile *profile,
+                const struct _sampling_resident *now)
+{
+    const struct _sampling_alloc_table *table = &profile->allocations;
+#define X(NAME, VALUE) put_named(r, "memory", #NAME, (uint64_t)(VALUE));
+    _PySampling_FACTS_OF_ALLOCATIONS(X)
+#undef X
+    put_rows_of_allocations(r, "blocks", table, 0);
+    put_rows_of_allocations(r, "collections", table, 1);
+    begin_part(r, "readings");
+    int64_t words[_PySampling_READING_WORDS];
+    const struct _sampling_resident *reading = NULL;
+    while ((reading = _PySampling_NextReading(profile, reading, now)) != NULL)
+    {
+        _PySampling_ReadingWords(profile, reading, words);
+        put_words(r, words, _PySampling_READING_WORDS);
+    }
+    _PySampling_RecordEnd(r);
+}
+
 void
 _PySampling_PutProfile(struct _sampling_records *r,
-                       const struct _sampling_profile *profile)
+                       const struct _sampling_profile *profile,
+                       const struct _sampling_resident *now)
 {
     const PySampling_Batch *batch = &profile->batch;
-    put_named(r, "head", "is_cpu", profile->options.mode == _PySampling_CPU);
+    put_named(r, "head", "mode", (uint64_t)profile->options.mode);
     put_named(r, "head", "rate_hz", (uint64_t)profile->options.rate_hz);
     put_named(r, "head", "depth_frames",
               (uint64_t)profile->options.depth_frames);
@@ -128,5 +175,8 @@ _PySampling_PutProfile(struct _sampling_records *r,
     put_tasks(r, batch);
     if (profile->rows->max_moments != 0) {
         put_rows(r, "moments", &batch->moments);
+    }
+    if (profile->allocations.period_bytes != 0) {
+        put_allocations(r, profile, now);
     }
 }

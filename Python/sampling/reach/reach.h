@@ -19,42 +19,21 @@
 #include <signal.h>                   // siginfo_t
 
 /* Rises with each change of what is said: another version is not read. */
-#define _PySampling_PROTOCOL 1
+#define _PySampling_PROTOCOL 2
 
-/* --- A request: 4 bits of verb, 12 of argument, 48 that are random. */
+/* --- A request: 4 bits of verb, and 60 that nobody can guess. */
 
 typedef enum {
     _PySampling_ASK_HELLO = 1,
     _PySampling_ASK_DUMP,       // stacks of all threads, at this instruction
     _PySampling_ASK_TASKS,      // tasks, at a safepoint or while nobody runs
-    _PySampling_ASK_WATCH,      // samples since the last time, and go on
-    _PySampling_ASK_STOP,       // the same, and no more
+    _PySampling_ASK_WATCH,      // samples, by orders over the connection
 } _PySampling_Verb;
 
 static inline _PySampling_Verb
 _PySampling_VerbOf(uint64_t request)
 {
     return (_PySampling_Verb)(request & 15);
-}
-
-// Of WATCH, how many samples a second, and whether moments are kept.
-static inline int
-_PySampling_RateOf(uint64_t request)
-{
-    return (int)(request >> 4 & 0x7FF);
-}
-
-static inline int
-_PySampling_HasMoments(uint64_t request)
-{
-    return (int)(request >> 15 & 1);
-}
-
-// All requests of one client that watches have the same.
-static inline uint64_t
-_PySampling_ClientOf(uint64_t request)
-{
-    return request >> 40;
 }
 
 // Ask a process, by a thread of it.  Return 0, or -1 with errno.
@@ -72,8 +51,7 @@ typedef enum {
     _PySampling_VETOED,         // by an audit hook
     _PySampling_ENDS,           // it is about to end, or to begin
     _PySampling_NO_SPACE,       // no memory or descriptor for the answer
-    _PySampling_BUSY,           // somebody else watches, or it cannot begin
-    _PySampling_NOT_WATCHED,    // nobody does
+    _PySampling_BUSY,           // others watch: who; or it cannot begin
 } _PySampling_Answer;
 
 struct _sampling_answer {
@@ -86,6 +64,26 @@ struct _sampling_answer {
     uint64_t num_bytes;         // of them
     uint64_t took_ns;           // that the program stood still
     char version[32];           // of Python
+};
+
+/* --- Orders of who watches, over the connection that WATCH was answered on.
+   --- Each is answered, the second and third with samples since the last. */
+
+typedef enum {
+    _PySampling_ORDER_BEGIN = 1,
+    _PySampling_ORDER_SLICE,
+    _PySampling_ORDER_END,
+} _PySampling_OrderVerb;
+
+struct _sampling_order {
+    uint32_t verb;              // _PySampling_OrderVerb
+    // Of the first; but for the last two 0 or -1 is what holds already.
+    int32_t mode;
+    int32_t rate_hz;
+    int32_t depth_frames;
+    int32_t names;
+    uint32_t has_moments;
+    uint64_t alloc_bytes;       // 0: allocations are not sampled
 };
 
 // A code object of ten thousand instructions fits.
@@ -172,8 +170,11 @@ extern void _PySampling_PutLocks(struct _sampling_records *r,
                                  int is_innermost);
 // reach/parts.c.  Not async-signal-safe; needs no GIL.
 struct _sampling_profile;
+// `now`: of a profile with allocations.
+struct _sampling_resident;
 extern void _PySampling_PutProfile(struct _sampling_records *r,
-                                   const struct _sampling_profile *profile);
+                                   const struct _sampling_profile *profile,
+                                   const struct _sampling_resident *now);
 // Bytes that have a name.
 extern void _PySampling_PutPart(struct _sampling_records *r, const char *name,
                                 const void *bytes, size_t size);
@@ -183,16 +184,39 @@ extern void _PySampling_PutKernel(struct _sampling_records *r, int native_id);
 extern int _PySampling_Sleeps(int native_id);
 
 // reach/client.c.  Answers a request, with what `say` tells of `arg` unless it
-// is NULL, or with a refusal.  Returns 0 if the client is gone.
-// Async-signal-safe if `say` is; with the GIL or without.
-extern int
-_PySampling_AnswerWith(uint64_t request, _PySampling_Answer refusal,
-                       int at_safepoint,
-                       void (*say)(struct _sampling_records *, const void *),
-                       const void *arg);
+// is NULL; a refusal needs none, but may have it.  Returns 0 if the client is
+// gone.  Async-signal-safe if `say` is; with the GIL or without.
+typedef void (*_PySampling_SayFunc)(struct _sampling_records *, const void *);
+extern int _PySampling_AnswerWith(uint64_t request, _PySampling_Answer refusal,
+                                  int at_safepoint, _PySampling_SayFunc say,
+                                  const void *arg);
+
+// A connection that is kept.  With the GIL, but for ClientAnswer and ClientTake.
+struct _sampling_client {
+    int fd;                     // -1: there is none
+    uint64_t cookie;            // of the socket: the program may have closed
+                                // it, and have the number now
+    uint32_t pid;               // the client's in our namespace, or 0
+};
+// They return 0 if the client is gone, or does not take what it asks for.
+extern int _PySampling_ClientConnect(struct _sampling_client *client,
+                                     uint64_t request);
+extern int _PySampling_ClientAnswer(const struct _sampling_client *client,
+                                    _PySampling_Answer refusal,
+                                    _PySampling_SayFunc say, const void *arg);
+// Waits for an order.
+extern int _PySampling_ClientTake(const struct _sampling_client *client,
+                                  struct _sampling_order *order,
+                                  int limit_ms);
+// Whoever waits for an order gets none any more.
+extern void _PySampling_ClientWake(const struct _sampling_client *client);
+extern void _PySampling_ClientClose(struct _sampling_client *client);
+// In the child of a fork: it is the parent's.
+extern void _PySampling_ClientForget(struct _sampling_client *client);
+
 // reach/watch.c.  At a safepoint: from now on somebody takes orders.
 extern void _PySampling_WatchBegin(uint64_t request);
-// Async-signal-safe.  0: there is not; -1: somebody else's client watches.
-extern int _PySampling_WatchOrder(uint64_t request);
+// In the child of a fork: nobody watches.
+extern void _PySampling_WatchForget(void);
 
 #endif  // !Py_SAMPLING_REACH_H

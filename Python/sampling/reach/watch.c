@@ -1,16 +1,13 @@
-/* Sampling profiler: samples for another process.
+/* Sampling profiler: samples for other processes.
 
-   Owns a thread that exists while somebody watches, and the profile that it
-   hands over, a slice at a time.  Must not know how a slice is written.
+   Owns who watches, each with a thread and a profile of its own, of which it
+   gets a slice at a time.  Must not know how a slice is written.
 
-       the first request   at a safepoint: the thread is started, and begins
-       each other one      the handler gives it an order: it hands over what
-                           there is since the last, and goes on
-       the last one        and ends
-
-   What asks no more for LEASE_NS has died, and is not missed: the thread ends
-   the profile.  At the end of the process the last slice goes to where the
-   first answer went. */
+   A request, at a safepoint, starts a thread, which connects to the client and
+   takes orders from then on.  Who has gone, even by a signal, has closed the
+   connection, which ends the thread at once; so does who asks no more for
+   LEASE_MS, and who does not take what it asked for.  At the end of the process
+   the last slice comes without an order. */
 
 #include "Python.h"
 
@@ -19,52 +16,53 @@
 #include "pycore_runtime.h"           // _PyRuntime
 #include "pycore_tstate.h"            // _PyThreadStateImpl
 
+#include "../alloc/alloc.h"
 #include "../session/control.h"
 #include "../tables/profile.h"
 #include "door.h"
 #include "reach.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #define STATE (&_PyRuntime.sampling)
 
-#define LEASE_NS 5000000000u
+#define MAX_WATCHERS 4
+#define LEASE_MS 5000
 #define STACK_BYTES (512 * 1024)
 #define POLL_US 1000
 /* At the end of the process nobody waits longer. */
 #define MAX_END_NS 1000000000u
+/* What an order may ask for. */
+#define MAX_RATE_HZ 10000
+#define MAX_DEPTH_FRAMES 16384
 
-struct _sampling_watch {
-    sem_t orders;
-    // Atomic.
-    int is_on;                  // there is a thread
-    int is_ending;              // the process is
-    uint64_t request;           // the order; 0: none
+struct watcher {
+    int is_on;                  // there is a thread; atomic
     // Owner: the thread, or who starts it.
-    uint64_t first_request;
+    uint64_t request;
+    struct _sampling_client client;
     struct _sampling_sink *block;
     PyObject *collector;        // of requests that end; NULL: there is none
     PyObject *ended;            // bytes: those that have ended, or NULL
 };
 
-/* It stays: a handler may be about to give an order. */
-static struct _sampling_watch *
-the_watch(void)
+struct _sampling_watch {
+    int is_ending;              // the process is; atomic
+    struct watcher watchers[MAX_WATCHERS];
+};
+
+static int
+is_ending(void)
 {
-    struct _sampling_watch *watch = STATE->reach.watch;
-    if (watch == NULL) {
-        watch = calloc(1, sizeof(*watch));
-        if (watch != NULL) {
-            sem_init(&watch->orders, 0, 0);
-            _Py_atomic_store_ptr(&STATE->reach.watch, watch);
-        }
-    }
-    return watch;
+    return _Py_atomic_load_int(&STATE->reach.watch->is_ending);
+}
+
+static int
+is_on(const struct watcher *watcher)
+{
+    return _Py_atomic_load_int(&watcher->is_on);
 }
 
 
@@ -72,18 +70,18 @@ the_watch(void)
    middleware: nothing is imported, and no code of the program's runs. */
 
 static void
-read_ended(struct _sampling_watch *watch)
+read_ended(struct watcher *watcher)
 {
-    Py_CLEAR(watch->ended);
+    Py_CLEAR(watcher->ended);
     PyObject *name =
         PyUnicode_FromString("profile_sampling._recording.latencies");
     PyObject *module = name != NULL ? PyImport_GetModule(name) : NULL;
-    if (module != NULL && watch->collector == NULL) {
-        watch->collector = PyObject_CallMethod(module, "collect", NULL);
+    if (module != NULL && watcher->collector == NULL) {
+        watcher->collector = PyObject_CallMethod(module, "collect", NULL);
     }
     else if (module != NULL) {
-        watch->ended = PyObject_CallMethod(module, "taken_as_bytes", "O",
-                                           watch->collector);
+        watcher->ended = PyObject_CallMethod(module, "taken_as_bytes", "O",
+                                           watcher->collector);
     }
     PyErr_Clear();      // they are not known
     Py_XDECREF(module);
@@ -95,6 +93,7 @@ read_ended(struct _sampling_watch *watch)
 
 struct slice {
     const struct _sampling_profile *profile;
+    const struct _sampling_resident *resident;
     PyObject *ended;
 };
 
@@ -102,121 +101,141 @@ static void
 say_slice(struct _sampling_records *r, const void *arg)
 {
     const struct slice *slice = arg;
-    if (slice->profile == NULL) {
-        return;
-    }
-    _PySampling_PutProfile(r, slice->profile);
+    _PySampling_PutProfile(r, slice->profile, slice->resident);
     if (slice->ended != NULL && PyBytes_Check(slice->ended)) {
         _PySampling_PutPart(r, "latencies", PyBytes_AS_STRING(slice->ended),
                             (size_t)PyBytes_GET_SIZE(slice->ended));
     }
 }
 
-/* With the GIL or without. */
+/* Returns 0 if the client has gone. */
 static int
-hand_over(struct _sampling_watch *watch, uint64_t request,
-          _PySampling_Status status, struct _sampling_profile *profile)
+hand_over(struct watcher *watcher, _PySampling_Status status,
+          struct _sampling_profile *profile)
 {
-    struct slice slice = {profile, watch->ended};
-    int is_there = _PySampling_AnswerWith(
-        request,
-        status == _PySampling_OK ? _PySampling_ANSWERED : _PySampling_BUSY, 1,
-        say_slice, &slice);
+    read_ended(watcher);
+    struct _sampling_resident resident;
+    struct slice slice = {profile, &resident, watcher->ended};
+    // Readings of memory are of who has the GIL.
+    int has_memory = profile != NULL && profile->allocations.period_bytes != 0;
+    if (has_memory) {
+        _PySampling_ReadResident(&resident);
+    }
+    PyThreadState *tstate = has_memory ? NULL : PyEval_SaveThread();
+    int is_there = _PySampling_ClientAnswer(
+        &watcher->client,
+        status == _PySampling_OK ? _PySampling_ANSWERED : _PySampling_BUSY,
+        profile != NULL ? say_slice : NULL, &slice);
+    if (tstate != NULL) {
+        PyEval_RestoreThread(tstate);
+    }
     _PySampling_ProfileFree(profile);
     return is_there;
 }
 
-static _PySampling_Status
-begin_block(PyThreadState *tstate, struct _sampling_watch *watch)
+static int
+is_sound(const struct _sampling_order *order)
 {
+    return order->mode >= _PySampling_ANY_MODE
+        && order->mode <= _PySampling_ALLOC
+        && order->rate_hz > 0 && order->rate_hz <= MAX_RATE_HZ
+        && order->depth_frames >= 0 && order->depth_frames <= MAX_DEPTH_FRAMES
+        && order->names >= -1 && order->names <= _PySampling_ALL_NAMES
+        && order->alloc_bytes >> 40 == 0;
+}
+
+static int
+begin_block(PyThreadState *tstate, struct watcher *watcher,
+            const struct _sampling_order *order)
+{
+    if (watcher->block != NULL || !is_sound(order)) {
+        return 0;
+    }
     _PySampling_Options options = {
-        .mode = _PySampling_ANY_MODE,
+        .mode = order->mode,
         // Who samples already decides.
-        .rate_hz = _PySampling_IsRunning()
-            ? 0 : Py_MAX(1, _PySampling_RateOf(watch->first_request)),
-        .names = -1,
-        .has_timeline = _PySampling_HasMoments(watch->first_request),
+        .rate_hz = _PySampling_IsRunning() ? 0 : order->rate_hz,
+        .depth_frames = order->depth_frames,
+        .names = order->names,
+        .has_timeline = order->has_moments != 0,
+        .alloc_bytes = order->alloc_bytes,
     };
-    return _PySampling_BlockBegin(tstate, &options, &watch->block);
+    _PySampling_Status status =
+        _PySampling_BlockBegin(tstate, &options, &watcher->block);
+    return hand_over(watcher, status, NULL) && watcher->block != NULL;
+}
+
+static int
+renew_block(PyThreadState *tstate, struct watcher *watcher)
+{
+    struct _sampling_profile *slice = NULL;
+    _PySampling_Status status = watcher->block != NULL
+        ? _PySampling_BlockRenew(tstate, watcher->block, &slice)
+        : _PySampling_ERR_NOT_RUNNING;
+    return hand_over(watcher, status, slice);
 }
 
 static void
-end_block(PyThreadState *tstate, struct _sampling_watch *watch,
-          uint64_t request)
+end_block(PyThreadState *tstate, struct watcher *watcher, int is_wanted)
 {
     struct _sampling_profile *slice = NULL;
-    _PySampling_Status status =
-        _PySampling_BlockEnd(tstate, watch->block, &slice);
-    _PySampling_BlockFree(tstate, watch->block);
-    watch->block = NULL;
-    if (request != 0) {
-        read_ended(watch);
-        (void)hand_over(watch, request, status, slice);
+    if (watcher->block != NULL) {
+        _PySampling_Status status =
+            _PySampling_BlockEnd(tstate, watcher->block, &slice);
+        _PySampling_BlockFree(tstate, watcher->block);
+        watcher->block = NULL;
+        if (is_wanted) {
+            (void)hand_over(watcher, status, slice);
+            return;
+        }
     }
-    else {
-        _PySampling_ProfileFree(slice);
-    }
+    _PySampling_ProfileFree(slice);
 }
 
 
 /* The thread. */
 
-/* Returns the order; 0: the time is over, or the process ends. */
-static uint64_t
-wait_for_order(struct _sampling_watch *watch)
+/* Returns 0 if there was none: the client has gone, or the process ends. */
+static int
+take_order(struct watcher *watcher, struct _sampling_order *order)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += LEASE_NS / 1000000000u;
-    for (;;) {
-        int is_posted = sem_timedwait(&watch->orders, &until) == 0;
-        uint64_t request = _Py_atomic_exchange_uint64(&watch->request, 0);
-        if (request != 0 || _Py_atomic_load_int(&watch->is_ending)) {
-            return request;
-        }
-        if (!is_posted && errno == ETIMEDOUT) {
-            return 0;
-        }
-    }
+    int is_taken;
+    Py_BEGIN_ALLOW_THREADS
+    is_taken = !is_ending()
+        && _PySampling_ClientTake(&watcher->client, order, LEASE_MS);
+    Py_END_ALLOW_THREADS
+    return is_taken;
 }
 
 static void
-serve(PyThreadState *tstate, struct _sampling_watch *watch)
+serve(PyThreadState *tstate, struct watcher *watcher)
 {
-    _PySampling_Status status = begin_block(tstate, watch);
-    read_ended(watch);
-    if (!hand_over(watch, watch->first_request, status, NULL)
-        && watch->block != NULL)
-    {
-        end_block(tstate, watch, 0);    // the client did not wait
-    }
-    while (watch->block != NULL) {
-        PyEval_SaveThread();
-        uint64_t request = wait_for_order(watch);
-        PyEval_RestoreThread(tstate);
-        if (request != 0
-            && _PySampling_VerbOf(request) == _PySampling_ASK_WATCH
-            && !_Py_atomic_load_int(&watch->is_ending))
-        {
-            struct _sampling_profile *slice;
-            status = _PySampling_BlockRenew(tstate, watch->block, &slice);
-            read_ended(watch);
-            PyEval_SaveThread();
-            (void)hand_over(watch, request, status, slice);
-            PyEval_RestoreThread(tstate);
-        }
-        else {
-            end_block(tstate, watch,
-                      _Py_atomic_load_int(&watch->is_ending)
-                      ? watch->first_request : request);
+    int goes_on = _PySampling_ClientConnect(&watcher->client,
+                                            watcher->request)
+        && hand_over(watcher, _PySampling_OK, NULL);
+    int is_wanted = 0;
+    struct _sampling_order order;
+    while (goes_on && take_order(watcher, &order)) {
+        switch (order.verb) {
+        case _PySampling_ORDER_BEGIN:
+            goes_on = begin_block(tstate, watcher, &order);
+            break;
+        case _PySampling_ORDER_SLICE:
+            goes_on = renew_block(tstate, watcher);
+            break;
+        default:
+            is_wanted = order.verb == _PySampling_ORDER_END;
+            goes_on = 0;
         }
     }
+    end_block(tstate, watcher, is_wanted || is_ending());
+    _PySampling_ClientClose(&watcher->client);
 }
 
 static void *
-run_watch(void *arg)
+run_watcher(void *arg)
 {
-    struct _sampling_watch *watch = arg;
+    struct watcher *watcher = arg;
     prctl(PR_SET_NAME, "sampleprof");
     PyThreadState *tstate = PyThreadState_New(_PyInterpreterState_Main());
     if (tstate != NULL) {
@@ -224,38 +243,44 @@ run_watch(void *arg)
         ((_PyThreadStateImpl *)tstate)->sampling.is_excluded =
             _PySampling_HELPER;
         PyEval_AcquireThread(tstate);
-        serve(tstate, watch);
-        Py_CLEAR(watch->collector);
-        Py_CLEAR(watch->ended);
+        serve(tstate, watcher);
+        Py_CLEAR(watcher->collector);
+        Py_CLEAR(watcher->ended);
         PyThreadState_Clear(tstate);
         PyThreadState_DeleteCurrent();
     }
     else {
         (void)_Py_atomic_add_int(&STATE->num_helpers, -1);
     }
-    _Py_atomic_store_int(&watch->is_on, 0);
+    _Py_atomic_store_int(&watcher->is_on, 0);
     return NULL;
 }
 
-/* At a safepoint. */
-void
-_PySampling_WatchBegin(uint64_t request)
+/* Which processes watch. */
+static void
+say_watchers(struct _sampling_records *r, const void *arg)
 {
-    struct _sampling_watch *watch = the_watch();
-    pthread_t thread;
-    if (watch == NULL || _Py_atomic_load_int(&watch->is_ending)
-        || _Py_atomic_load_int(&watch->is_on))
-    {
-        (void)_PySampling_AnswerWith(request, _PySampling_BUSY, 1, NULL, NULL);
-        return;
+    const struct _sampling_watch *watch = arg;
+    uint32_t pids[MAX_WATCHERS];
+    for (int i = 0; i < MAX_WATCHERS; i++) {
+        pids[i] = watch->watchers[i].client.pid;
     }
-    watch->first_request = request;
-    _Py_atomic_store_int(&watch->is_on, 1);
+    _PySampling_PutPart(r, "clients", pids, sizeof(pids));
+}
+
+static void
+start_thread(struct watcher *watcher, uint64_t request)
+{
+    pthread_t thread;
+    *watcher = (struct watcher){.request = request, .client.fd = -1};
+    _Py_atomic_store_int(&watcher->is_on, 1);
     // Here, so that no fork warns of a thread that the program has not made.
     (void)_Py_atomic_add_int(&STATE->num_helpers, 1);
-    if (_PySampling_StartThread(&thread, STACK_BYTES, run_watch, watch) != 0) {
+    if (_PySampling_StartThread(&thread, STACK_BYTES, run_watcher, watcher)
+            != 0)
+    {
         (void)_Py_atomic_add_int(&STATE->num_helpers, -1);
-        _Py_atomic_store_int(&watch->is_on, 0);
+        _Py_atomic_store_int(&watcher->is_on, 0);
         (void)_PySampling_AnswerWith(request, _PySampling_NO_SPACE, 1, NULL,
                                      NULL);
         return;
@@ -263,27 +288,53 @@ _PySampling_WatchBegin(uint64_t request)
     pthread_detach(thread);
 }
 
-/* Async-signal-safe.  Returns 0 if nobody takes orders. */
-int
-_PySampling_WatchOrder(uint64_t request)
+/* At a safepoint. */
+void
+_PySampling_WatchBegin(uint64_t request)
 {
-    struct _sampling_watch *watch =
-        _Py_atomic_load_ptr(&STATE->reach.watch);
-    if (watch == NULL || !_Py_atomic_load_int(&watch->is_on)) {
-        return 0;
+    struct _sampling_watch *watch = STATE->reach.watch;
+    if (watch == NULL) {
+        watch = STATE->reach.watch = calloc(1, sizeof(*watch));
     }
-    if (_PySampling_ClientOf(request)
-            != _PySampling_ClientOf(watch->first_request))
+    if (watch == NULL || is_ending()) {
+        (void)_PySampling_AnswerWith(request, watch == NULL
+                                     ? _PySampling_NO_SPACE : _PySampling_ENDS,
+                                     1, NULL, NULL);
+        return;
+    }
+    struct watcher *free = NULL;
+    for (struct watcher *w = watch->watchers;
+         w < watch->watchers + MAX_WATCHERS; w++)
     {
-        (void)_PySampling_AnswerWith(request, _PySampling_BUSY, 1, NULL, NULL);
-        return -1;
+        if (!is_on(w)) {
+            free = w;
+        }
+        else if (w->request == request) {
+            return;     // it was sent twice
+        }
     }
-    _Py_atomic_store_uint64(&watch->request, request);
-    sem_post(&watch->orders);
-    return 1;
+    if (free != NULL) {
+        start_thread(free, request);
+    }
+    else {
+        (void)_PySampling_AnswerWith(request, _PySampling_BUSY, 1,
+                                     say_watchers, watch);
+    }
 }
 
-/* The process is about to end. */
+
+/* The process is about to end, or to be another one. */
+
+static int
+has_thread(const struct _sampling_watch *watch)
+{
+    int found = 0;
+    for (int i = 0; i < MAX_WATCHERS; i++) {
+        found |= is_on(&watch->watchers[i]);
+    }
+    return found;
+}
+
 void
 _PySampling_WatchEnd(void)
 {
@@ -292,13 +343,28 @@ _PySampling_WatchEnd(void)
         return;
     }
     _Py_atomic_store_int(&watch->is_ending, 1);
-    sem_post(&watch->orders);
+    for (int i = 0; i < MAX_WATCHERS; i++) {
+        if (is_on(&watch->watchers[i])) {
+            _PySampling_ClientWake(&watch->watchers[i].client);
+        }
+    }
     uint64_t end_ns = _PySampling_MonotonicNow() + MAX_END_NS;
     Py_BEGIN_ALLOW_THREADS
-    while (_Py_atomic_load_int(&watch->is_on)
-           && _PySampling_MonotonicNow() < end_ns)
-    {
+    while (has_thread(watch) && _PySampling_MonotonicNow() < end_ns) {
         usleep(POLL_US);
     }
     Py_END_ALLOW_THREADS
+}
+
+void
+_PySampling_WatchForget(void)
+{
+    struct _sampling_watch *watch = STATE->reach.watch;
+    STATE->reach.watch = NULL;
+    for (int i = 0; watch != NULL && i < MAX_WATCHERS; i++) {
+        if (is_on(&watch->watchers[i])) {
+            _PySampling_ClientForget(&watch->watchers[i].client);
+        }
+    }
+    free(watch);
 }

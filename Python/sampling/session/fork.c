@@ -160,7 +160,7 @@ _PySampling_AfterForkChild(void)
     if (STATE->reach.pid != 0) {
         STATE->reach.pid = STATE->memory.pid = (int)getpid();
         STATE->reach.pending = 0;
-        STATE->reach.watch = NULL;      // its thread is not there
+        STATE->reach.forget();
     }
     renew_wakeups();
     forget_sinks();

@@ -1,6 +1,7 @@
 """record -p and stat -p: samples of a process that was started without any
 option."""
 
+import contextlib
 import json
 import os
 import random
@@ -18,6 +19,7 @@ from profile_sampling._data.values import COUNT, STATES, WALL
 from profile_sampling._reach import door, slices, watch
 from profile_sampling._reach.processes import Process, Refusal
 
+from ..support import targets
 from ..support.sessions import _profile
 from ..support.targets import asleep, command, footprint, running, until
 
@@ -31,6 +33,18 @@ def wait():
 thread(wait, "waits")
 ready()
 compute()
+'''
+MEMORY = '''
+kept = []
+def keep():
+    while True:
+        kept.append(bytearray(1 << 20))
+        bytearray(1 << 20)
+        time.sleep(0.02)
+thread(keep)
+ready()
+while True:
+    time.sleep(0.1)
 '''
 IDLE = '''
 ready()
@@ -51,9 +65,13 @@ def collect(program, seconds, rate_hz=200):
     return found
 
 
-def is_watched(program):
-    return any(thread.is_ours for thread
+def num_watched(program):
+    return sum(thread.is_ours for thread
                in Process(program.pid).threads_now().values())
+
+
+def is_watched(program):
+    return num_watched(program) > 0
 
 
 class WatchTest(unittest.TestCase):
@@ -102,32 +120,152 @@ sys.stdin.read()
         self.assertEqual(total, duration)
         self.assertEqual({tables.rate_hz for tables in found}, {500})
 
-    def test_second_client(self):
-        with running(WORK) as program:
-            with watch.Watch(Process(program.pid), 100) as first:
-                self.assertTrue(first.begin(10))
-                with watch.Watch(Process(program.pid), 100) as second:
-                    with self.assertRaises(Refusal) as caught:
-                        second.begin(10)
-                self.assertEqual(caught.exception.reason, 'busy')
-                # And it has taken nothing away.
-                self.assertTrue(list(first.slices(5)))
-                self.assertTrue(door.ask(Process(program.pid),
-                                         door.DUMP).records)
-                list(first.last())
+    def test_several_clients(self):
+        with running(WORK) as program, contextlib.ExitStack() as stack:
+            before = footprint(program.pid)
+            process = Process(program.pid)
+            clients = [stack.enter_context(watch.Watch(process, 100))
+                       for _ in range(4)]
+            for client in clients:
+                self.assertTrue(client.begin(10))
+            with watch.Watch(process, 100) as fifth:
+                with self.assertRaises(Refusal) as caught:
+                    fifth.begin(10)
+            self.assertEqual(caught.exception.reason, 'busy')
+            self.assertIn(f'by 4 others: PIDs {os.getpid()}, ',
+                          caught.exception.text)
+            # It has taken nothing away, and each has all of its own time.
+            self.assertTrue(door.ask(process, door.DUMP).records)
+            for number, client in enumerate(clients):
+                found = [*client.slices(5), *client.last()]
+                self.assertEqual(len(found), 2)
+                for tables in found:
+                    total = tables.total(WALL.name)
+                    self.assertEqual(total, 2 * tables.duration_ns, number)
+            until(lambda: footprint(program.pid) == before)
+
+    def test_commands_at_once(self):
+        with running(WORK) as program, os_helper.temp_dir() as directory:
+            before = footprint(program.pid)
+            pid, path = str(program.pid), os.path.join(directory, 'a.pb.gz')
+            clients = [subprocess.Popen(
+                [sys.executable, '-m', 'profile_sampling', *arguments,
+                 '-p', pid], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                text=True, env=targets._ENVIRONMENT) for arguments in (
+                    ['record', '-d', '2', '-o', path], ['top', '--once'],
+                    ['top', '--json', '--once', '--for', '2'],
+                    ['stat', '-d', '2'], ['dump'], ['dump', '--json'])]
+            for client in clients:
+                said, _ = client.communicate(timeout=60)
+                self.assertEqual(client.returncode, 0, said)
+                self.assertIn('compute', said)
+            until(lambda: footprint(program.pid) == before)
 
     def test_client_that_is_killed(self):
         with running(WORK) as program:
             before = footprint(program.pid)
-            with subprocess.Popen(
+            for _ in range(2):
+                clients = [subprocess.Popen(
                     [sys.executable, '-m', 'profile_sampling', 'record', '-p',
                      str(program.pid), '-d', '1000', '-o', os.devnull,
-                     '--format', 'pprof'],
-                    stderr=subprocess.DEVNULL) as client:
-                until(lambda: is_watched(program))
-                client.kill()
-            until(lambda: footprint(program.pid) == before)
+                     '--format', 'pprof'], stderr=subprocess.DEVNULL)
+                    for _ in range(4)]
+                until(lambda: num_watched(program) == 4)
+                for client in clients:
+                    client.kill()
+                    client.wait()
+                killed = time.monotonic()
+                with watch.Watch(Process(program.pid), 100) as watched:
+                    until(lambda: num_watched(program) < 4)
+                    self.assertTrue(watched.begin(10))
+                    # Not a lease later; a busy machine has its share.
+                    self.assertLess(time.monotonic() - killed, 2)
+                    list(watched.last())
+                until(lambda: footprint(program.pid) == before)
             self.assertIsNone(program.poll())
+
+    def test_client_that_asks_no_more(self):
+        with running(WORK) as program:
+            before = footprint(program.pid)
+            with watch.Watch(Process(program.pid), 100) as watched:
+                self.assertTrue(watched.begin(10))
+                until(lambda: footprint(program.pid) == before)
+                # It may come back.
+                self.assertTrue(until(lambda: list(watched.slices(5))))
+
+    def test_client_that_never_reads(self):
+        with running(WORK) as program:
+            before = footprint(program.pid)
+            with watch.Watch(Process(program.pid), 100) as watched:
+                self.assertTrue(watched.begin(10))
+                for _ in range(100):
+                    watched._order(watch._SLICE)
+                until(lambda: footprint(program.pid) == before)
+
+    def test_orders_that_are_none(self):
+        rng = random.Random(5)
+        orders = [b'', b'x', bytes(32), bytes(1000),
+                  watch._ORDER.pack(watch._SLICE, *[0] * 6),
+                  watch._ORDER.pack(1, 3, 100, 0, -1, 0, 0),
+                  watch._ORDER.pack(1, 0, 0, 0, -1, 0, 0),
+                  watch._ORDER.pack(1, 0, 100, 0, -1, 0, 1 << 50),
+                  *[rng.randbytes(32) for _ in range(9)]]
+        with running(WORK) as program:
+            before = footprint(program.pid)
+            for order in orders:
+                with watch.Watch(Process(program.pid), 100) as watched:
+                    watched._begin = order
+                    with contextlib.suppress(Refusal):
+                        self.assertFalse(watched.begin(0.2))
+            until(lambda: footprint(program.pid) == before)
+
+    def test_program_closes_all_its_files(self):
+        # And has the number of the connection for a file of its own.
+        with running('''
+import os
+def last():
+    return max(map(int, os.listdir("/proc/self/fd")))
+over = threading.Event()
+thread(lambda: (sys.stdin.readline(), over.set()))
+ready()
+while last() < 200:
+    pass
+number = last()
+os.closerange(3, 1000)
+r, w = os.pipe()
+os.dup2(r, number)
+os.write(w, b"x")
+while not over.is_set():
+    pass
+print(os.read(number, 1), flush=True)
+''') as program:
+            with watch.Watch(Process(program.pid), 100) as watched:
+                self.assertTrue(watched.begin(10))
+                until(lambda: not list(watched.slices(0.5)))
+                # It begins anew.
+                self.assertTrue(until(lambda: list(watched.slices(0.5))))
+            program.stdin.write('\n')
+            program.stdin.flush()
+            self.assertEqual(program.stdout.readline(), "b'x'\n")
+
+    def test_child_of_fork_has_no_connection(self):
+        with running('''
+import os
+def last():
+    return max(map(int, os.listdir("/proc/self/fd")))
+ready()
+while last() < 200:
+    pass
+if os.fork() == 0:
+    print(last() < 200, flush=True)
+    os._exit(0)
+while True:
+    sum(range(1000))
+''') as program:
+            with watch.Watch(Process(program.pid), 100) as watched:
+                self.assertTrue(watched.begin(10))
+                self.assertEqual(program.stdout.readline(), 'True\n')
+                self.assertTrue(list(watched.slices(5)))
 
     def test_idle_program_is_not_woken(self):
         with running(IDLE) as program:
@@ -205,6 +343,43 @@ class RecordTest(unittest.TestCase):
         self.assertIn('compute', [row.function.qualname
                                   for row in profile.functions()])
 
+    def test_memory(self):
+        with running(MEMORY) as program:
+            for name in 'a.pb.gz', 'a.html', 'a.txt':
+                path = self.path(name)
+                done = command('record', '-p', program.pid, '-d', '2',
+                               '--alloc', '-o', path)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn(' samples, ', done.stderr)
+            done = command('record', '-p', program.pid, '-d', '2',
+                           '--alloc-bytes', '64K', '-o',
+                           self.path('both.pb.gz'))
+            self.assertEqual(done.returncode, 0, done.stderr)
+        for name, period in ('a', 512 << 10), ('both', 64 << 10):
+            profile = Profile.load(self.path(f'{name}.pb.gz'))
+            self.assertEqual(profile.meta['alloc_bytes'], str(period))
+            # 1 MB of each 20 ms is kept, and as much freed.
+            kept, all = profile.total('inuse_space'), profile.total(
+                'alloc_space')
+            self.assertGreater(kept, 10 << 20)
+            self.assertAlmostEqual(kept / all, 0.5, delta=0.15)
+            self.assertIn(';', profile.meta['memory_readings'])
+        self.assertGreater(profile.total('wall'), 0)
+        with open(self.path('a.txt')) as file:
+            self.assertIn('keep', file.read())
+
+    def test_options_of_start(self):
+        with running(WORK) as program:
+            path = self.path('a.pb.gz')
+            done = command('record', '-p', program.pid, '-d', '1', '--mode',
+                           'cpu', '--depth', '7', '--names', 'calls',
+                           '--timeline', '--rate', '77', '-o', path)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        profile = Profile.load(path)
+        self.assertEqual((profile.mode, profile.rate_hz,
+                          profile.depth_frames), ('cpu', 77, 7))
+        self.assertIsNotNone(profile.timeline)
+
     def test_process_that_ends(self):
         for how, source in [
                 ('exit', 'while len(os.listdir("/proc/self/task")) < 2:\n'
@@ -261,13 +436,18 @@ class RecordTest(unittest.TestCase):
         self.assertEqual(os.listdir(self.directory), [])
 
     def test_children(self):
+        # Two from the beginning, and one that is started later.
         with running('''
 import os
+later = time.monotonic() + 4
 for _ in range(2):
     if os.fork() == 0:
         break
 else:
     ready()
+    while time.monotonic() < later:
+        sum(range(1000))
+    os.fork()
 while True:
     sum(range(1000))
     if os.getppid() == 1:
@@ -275,11 +455,11 @@ while True:
 ''') as program:
             path = self.path('a.pb.gz')
             done = command('record', '-p', program.pid, '--children', '-d',
-                           '2', '-o', path)
+                           '8', '-o', path)
             self.assertEqual(done.returncode, 0, done.stderr)
         profile = Profile.load(path)
         self.assertEqual(len({thread.process for thread in profile.threads
-                              if thread.name == 'MainThread'}), 3)
+                              if thread.name == 'MainThread'}), 4)
 
     def test_stat(self):
         with running(WORK) as program:
@@ -293,9 +473,12 @@ while True:
         self.assertGreater(said['user_s'], 0.1)
 
     def test_wrong_usage(self):
-        done = command('record', '-p', 1, 'script.py')
-        self.assertEqual(done.returncode, 2)
-        self.assertIn('not both', done.stderr)
+        for arguments, text in ((['script.py'], 'not both'),
+                                (['--calls', 'all'], '--calls is of'),
+                                (['--repeat', '2'], '--repeat is of')):
+            done = command('record', '-p', 1, *arguments)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(text, done.stderr)
 
 
 class SlicesTest(unittest.TestCase):
@@ -303,22 +486,13 @@ class SlicesTest(unittest.TestCase):
     def test_damaged(self):
         with running(WORK) as program:
             process = Process(program.pid)
-            with watch.Watch(process, 200) as watched:
+            with watch.Watch(process, 200, alloc_bytes=64) as watched:
                 self.assertTrue(watched.begin(10))
                 time.sleep(0.3)
                 # As slices() does, but for what becomes of them.
-                listener = watched._listeners[watched._watch]
-                listener.settimeout(0.2)
-
-                def records():
-                    watched._signal(watched._watch)
-                    try:
-                        connection, _ = listener.accept()
-                    except TimeoutError:
-                        return None
-                    with connection:
-                        return door.receive(process, connection).records
-                data = until(records)
+                watched._order(watch._SLICE)
+                data = door.receive(process, watched._connection).records
+                watched._unanswered = 0
                 list(watched.last())
         self.assertTrue(intake.tables(slices.raw(data, 1)).total(COUNT.name))
         rng = random.Random(2)

@@ -83,6 +83,11 @@ def add_rows(builder, rows, *, period=512 * 1024, peak_ns=0, resident=None,
     for stack, thread, labels, when, *values in collections:
         ended.extend([builder.node(stack), thread, builder._labels(
             labels, None, 0), start_ns + round(when * 1e9), *values])
-    builder.facts['allocations'] = (
-        period, peak_ns, allocations._VARIANCE_UNIT, data.tobytes(),
-        resident or {}, readings, ended.tobytes(), longest_ns)
+    builder.facts['allocations'] = {
+        'period_bytes': period, 'peak_ns': peak_ns,
+        'variance_unit': allocations._VARIANCE_UNIT,
+        'blocks': data.tobytes(), 'collections': ended.tobytes(),
+        'readings': array('q', [number for reading in readings
+                                for number in reading]).tobytes(),
+        **{f'longest_gen{number}_ns': ns
+           for number, ns in enumerate(longest_ns)}, **(resident or {})}
