@@ -26,8 +26,8 @@
 static uint64_t
 cpu_since_begin(_PySampling_Thread *thread)
 {
-    // Of a thread that has ended the clock says nothing.
-    uint64_t cpu_ns = Py_MAX(_PySampling_CpuNow(thread), thread->account.cpu_ns);
+    uint64_t cpu_ns = _PySampling_CpuNow(thread);   // of one that ended, 0
+    cpu_ns = Py_MAX(cpu_ns, thread->account.cpu_ns);
     return cpu_ns - Py_MIN(cpu_ns, thread->begin_cpu_ns);
 }
 
