@@ -131,11 +131,12 @@ def _mark_answered(task):
 
 
 def _current_task():
-    asyncio = sys.modules.get('asyncio')
-    if asyncio is None:
+    # Another thread may be importing it.
+    current_task = getattr(sys.modules.get('asyncio'), 'current_task', None)
+    if current_task is None:
         return None
     try:
-        return asyncio.current_task()
+        return current_task()
     except RuntimeError:
         # No loop runs here.
         return None

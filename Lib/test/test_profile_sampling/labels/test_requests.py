@@ -5,10 +5,13 @@ import ctypes
 import functools
 import os
 import signal
+import sys
 import tempfile
 import threading
 import time
+import types
 import unittest
+from unittest import mock
 
 import profile_sampling
 from profile_sampling import Profile, labels, profile, request
@@ -109,6 +112,13 @@ class BlockTest(unittest.TestCase):
             self.assertEqual(labels(), {'route': '/'})
         with self.assertRaisesRegex(ValueError, 'task_class'):
             request(task_class='x')
+
+    def test_asyncio_is_being_imported(self):
+        # By another thread, which has only just begun.
+        with mock.patch.dict(sys.modules,
+                             asyncio=types.ModuleType('asyncio')):
+            with request(route='/x'):
+                pass
 
     def test_answered(self):
         with profile() as block:
