@@ -6,7 +6,7 @@ from collections import Counter
 
 from profile_sampling._data import idle, origins
 from profile_sampling._reach import door, kernel, locks, records
-from profile_sampling._reach.processes import Clocks, Refusal
+from profile_sampling._reach.processes import Refusal, Sleep
 
 RUNNING, NATIVE, WAITING, GIL_WAIT, ASLEEP = (
     'running', 'native', 'waiting', 'gil wait', 'asleep with gil')
@@ -195,11 +195,13 @@ def look(process, *, mine=(), with_tasks=True):
     process.check()
     found = Look(process)
     before = process.threads_now()
-    clocks = Clocks()
-    since = {state.inside: clocks.since_s(state)
-             for state in before.values()}
+    sleep = Sleep(before.values())
+    since = {state: sleep.since_s(state) for state in before.values()}
     answer = door.ask(process, door.DUMP, threads=before)
     said = _said(process, answer)
+    # What was asked has run for the answer.
+    since = {state.inside: since[state] if state.inside == said.asked
+             else sleep.since_s(state) for state in before.values()}
     tasks = None
     if with_tasks:
         tasks = _tasks(process, before, said)

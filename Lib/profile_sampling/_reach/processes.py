@@ -212,10 +212,10 @@ class ThreadState:
 
     state       R, S, D or another letter of the kernel's
     number      its number here
+    path        of what the kernel says of it
     is_ours     the profiler has started it, and it takes no signals
     inside      its number in its own namespace
     cpu         on which it ran last
-    ran_ms      when that was, on the kernel's clock of that CPU, or None
     blocks      whether it blocks the signal of requests
     """
 
@@ -232,8 +232,7 @@ class ThreadState:
         self.blocks = _has_signal(status.get('SigBlk', '0'))
         self.inside = (int(status['NSpid'].split()[-1])
                        if is_inside and 'NSpid' in status else number)
-        self.ran_ms = _ran_ms(path)
-        self._path = path
+        self.path = path
         self._call = None
 
     def sleeps_on(self):
@@ -249,31 +248,33 @@ class ThreadState:
         for; '' if that may not be read."""
         if self._call is None:
             try:
-                self._call = _read(f'{self._path}/syscall')
+                self._call = _read(f'{self.path}/syscall')
             except OSError:
                 self._call = ''
         return self._call
 
 
-class Clocks:
-    """The kernel's clocks by which it notes when a thread ran.
+class Sleep:
+    """How long threads have slept, by the kernel's notes of when they ran.
 
-    Each CPU has one of its own, which leaves out time that the CPU did not
-    have: so what lies between two of its readings is at least as long.
+    Each CPU notes that on a clock of its own, which leaves out time that the
+    CPU did not have: so what lies between two of its readings is at least as
+    long.
     """
 
-    def __init__(self):
-        self._read = {}
+    def __init__(self, threads):
+        """Read the notes of ThreadStates, and then the clocks."""
+        self._ran = {thread: _ran(thread.path) for thread in threads}
+        self._now_ms = {cpu: _now_ms(cpu)
+                        for cpu in {thread.cpu for thread in threads}}
 
     def since_s(self, thread):
-        """Return how long ago a ThreadState ran, at least; None: not known."""
-        if thread.ran_ms is None:
+        """Return for how long a ThreadState had slept then, at least; None:
+        it has run since, or that is not known."""
+        ran, now_ms = self._ran[thread], self._now_ms[thread.cpu]
+        if None in (ran, now_ms) or _ran(thread.path) != ran:
             return None
-        if thread.cpu not in self._read:
-            self._read[thread.cpu] = _now_ms(thread.cpu)
-        now_ms = self._read[thread.cpu]
-        return None if now_ms is None else max(0.0, now_ms
-                                               - thread.ran_ms) / 1e3
+        return max(0.0, now_ms - ran[0]) / 1e3
 
 
 def _now_ms(cpu):
@@ -284,18 +285,23 @@ def _now_ms(cpu):
     except OSError:
         return None
     try:
-        return _ran_ms('thread-self')
+        ran = _ran('thread-self')
+        return ran and ran[0]
     finally:
         os.sched_setaffinity(0, allowed)
 
 
-def _ran_ms(path):
+def _ran(path):
+    """Return when a thread ran last, in milliseconds, and how often it was
+    switched to; None: that may not be read."""
     try:
         text = _read(f'{path}/sched')
     except OSError:
         return None
-    found = re.search(r'^se\.exec_start\s*:\s*([\d.]+)$', text, re.MULTILINE)
-    return float(found[1]) if found else None
+    found = re.search(r'^se\.exec_start\s*:\s*([\d.]+)$.*?'
+                      r'^nr_switches\s*:\s*(\d+)$', text,
+                      re.MULTILINE | re.DOTALL)
+    return found and (float(found[1]), int(found[2]))
 
 
 def all_processes():

@@ -5,8 +5,9 @@ import os
 import time
 import unittest
 from test.support import import_helper
+from unittest import mock
 
-from profile_sampling._reach import look, records, text
+from profile_sampling._reach import door, look, records, text
 from profile_sampling._reach.processes import Process
 from profile_sampling._reach.sources import Sources
 
@@ -244,6 +245,28 @@ sys.stdin.read()
         self.assertGreaterEqual(second.since_s, first.since_s)
         self.assertLess(second.since_s, 30)
 
+    def test_since_of_what_has_run_while_it_was_asked(self):
+        with running('''
+def work():
+    while True:
+        time.sleep(0.005)
+thread(work, "W")
+thread(lambda: time.sleep(1000), "S")
+ready()
+sys.stdin.read()
+''') as program:
+            ask = door.ask
+
+            def ask_late(*args, **options):
+                time.sleep(0.5)
+                return ask(*args, **options)
+            look_at(program)
+            with mock.patch.object(door, 'ask', ask_late):
+                threads = by_name(look_at(program))
+        self.assertIsNone(threads['W'].since_s)
+        if threads['main'].since_s is not None:
+            self.assertIsNotNone(threads['S'].since_s)
+
     def test_deep_stack_is_cut_in_the_middle(self):
         with running('''
 def down(n):
@@ -421,10 +444,10 @@ class CommandTest(unittest.TestCase):
             found = until(lambda: (f := look_at(program)).circles and f)
             sources = Sources(found.process)
             for width in range(40, 200, 7):
-                head, *lines = text.render(found, sources,
-                                           width=width).splitlines()
-                three = lines[:3]
-                self.assertLessEqual(max(map(len, [head, *three])), width)
+                lines = text.render(found, sources, width=width).splitlines()
+                # Of the rest, what names things is never cut.
+                head, end = lines[:4], lines[-4:]
+                self.assertLessEqual(max(map(len, [*head, *end])), width)
 
     def test_by_name(self):
         with running('''
