@@ -87,9 +87,10 @@ def render(rows, width):
                 + '\n')
     reached = [row for row in rows if row.refusal is None]
     noun = 'process' if len(rows) == 1 else 'processes'
+    head = f'{"PID":>7} {"CPU":>6}  {"Up":<12} {"Threads":>7}  Process'
+    more = ', and what it does now'
     lines = [f'{len(rows)} Python {noun}, {len(reached)} can be reached.', '',
-             f'{"PID":>7} {"CPU":>6}  {"Up":<12} {"Threads":>7}  Process, '
-             'and what it does now']
+             head + more * (len(head + more) <= width)]
     for row in rows:
         process = row.process
         line = (f'{process.pid:>7} {row.cpu * 100:>4.0f} %  '
@@ -106,7 +107,7 @@ def _said(row):
     process = row.process
     if row.refusal is not None:
         reason = row.refusal.reason
-        return f'{process.name}  cannot: {_REASONS.get(reason, reason)}'
+        return f'{process.name}  cannot: {_REASONS.get(reason) or reason.replace("-", " ")}'
     if row.now is None:
         return ' '.join(process.command) or process.name
     return f'{process.name}  {now_of(row.now)}'

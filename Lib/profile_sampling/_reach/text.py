@@ -311,7 +311,8 @@ class _Text:
                 names = f'{printable(route)}, {seconds(oldest_s)}'
             elif len(group) > 2:
                 names += f' and {len(group) - 2} more'
-            self._add(_cut(f'{len(group):>4}  {words.padded(names, 24)}  '
+            names = words.padded(_cut(names, 24), 24)
+            self._add(_cut(f'{len(group):>4}  {names}  '
                            f'{text}', self._width))
         if len(rows) > _TASKS:
             self._add(f'{"":4}  {len(rows) - _TASKS} more rows: --all')
@@ -342,26 +343,29 @@ class _Text:
         pid = look.process.pid
         looked = f'Looked for {look.took_s * 1e3:.1f} ms'
         if not all(thread.is_sure for thread in look.threads):
-            self._add('Lines with ~ may be wrong: that thread sleeps with '
+            self._say('Lines with ~ may be wrong: that thread sleeps with '
                       'the GIL and was read while it could wake up.')
         if look.num_other_gils:
             its = words.counted(look.num_other_gils, 'interpreter')
-            self._add(f'{its} with a GIL of its own: not shown here.')
+            self._say(f'{its} with a GIL of its own: not shown here.')
         if look.is_cut:
-            self._add('Not all is here: it was too much for one look.')
+            self._say('Not all is here: it was too much for one look.')
         if look.circles:
-            self._add('Times of waiting are the kernel\'s: when the thread '
+            self._say('Times of waiting are the kernel\'s: when the thread '
                       'last ran.')
-            self._add(f'Only a restart of PID {pid} frees them. First keep '
+            self._say(f'Only a restart of PID {pid} frees them. First keep '
                       f'this:  dump -p {pid} -o {pid}.json')
         elif look.is_stuck:
-            self._add(f'PID {pid} runs no Python now. Its signal handler '
+            self._say(f'PID {pid} runs no Python now. Its signal handler '
                       'answered; all stacks stood still.')
-            self._add(f'Will it end? Look again:  dump -p {pid} --again 5')
+            self._say(f'Will it end? Look again:  dump -p {pid} --again 5')
         else:
-            self._add(f'All stacks stood still. {looked}; the program lost '
+            self._say(f'All stacks stood still. {looked}; the program lost '
                       f'{look.cost_s * 1e3:.1f} ms.')
-            self._add('All frames: --all    Machine-readable: --json')
+            self._say('All frames: --all    Machine-readable: --json')
+
+    def _say(self, sentences):
+        self._lines += words.wrapped(sentences.split(' '), self._width, ' ')
 
 
 def words_of(state):
