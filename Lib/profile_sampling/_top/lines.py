@@ -5,6 +5,7 @@ No line is wider than it may be, and no figure is cut.
 
 from profile_sampling._data.states import SHOWN
 from profile_sampling._data.values import STATES
+from profile_sampling._formats.terminal import PLAIN
 from profile_sampling._formats.words import CUT, text_width
 
 # In the order of bars: (number of the state, letter, word).
@@ -18,8 +19,7 @@ WORDS = {letter: word for _, letter, word in LETTERS} | {
 # Where UTF-8 is not to be had.
 _PLAIN = str.maketrans({
     **{char: str(number) for number, char in enumerate('▁▂▃▄▅▆▇█')},
-    '→': '->', CUT: '..', '├': '|', '└': '|', '–': '-', '≥': '>=',
-    '↑': '^', '↓': 'v', '←': '<'})
+    **PLAIN, CUT: '..', '↑': '^', '↓': 'v', '←': '<'})
 
 
 def clean(text):

@@ -242,7 +242,7 @@ _PySampling_AllocCollection(PyThreadState *tstate, _PySampling_Thread *thread,
 // Their names and values, of `table`, `profile` and `now`.
 #define _PySampling_FACTS_OF_ALLOCATIONS(X) \
     X(period_bytes, table->period_bytes) \
-    X(peak_ns, table->peak_wall_ns == 0 \
+    X(peak_ns, table->peak_wall_ns == 0 || profile->start_wall_ns == 0 \
                ? 0 : table->peak_wall_ns - profile->start_wall_ns) \
     X(variance_unit, _PySampling_VARIANCE_UNIT) \
     X(longest_gen0_ns, table->longest_pause_ns[0]) \
