@@ -183,7 +183,7 @@ class SignalTest(EndTest):
             with self.subTest(work=work):
                 self.run_code(
                     'import os, signal, subprocess, sys, threading, time\n'
-                    'subprocess.Popen(["/bin/sh", "-c",'
+                    'shell = subprocess.Popen(["/bin/sh", "-c",'
                     ' f"sleep 0.3; kill {os.getpid()}"])\n'
                     f'def work():\n    {work}\nwork()', -signal.SIGTERM)
                 self.assertIn('work', {

@@ -76,10 +76,6 @@ def is_watched(program):
                in Process(program.pid).threads_now().values())
 
 
-def is_watched(program):
-    return num_watched(program) > 0
-
-
 class WatchTest(unittest.TestCase):
 
     def test_each_slice_adds_up_to_the_nanosecond(self):
