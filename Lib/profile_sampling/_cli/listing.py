@@ -53,8 +53,12 @@ def _processes(options):
         rows = listing.rows(with_looks=options.look)
     except OSError as exc:
         raise Failure(f'cannot read /proc: {exc.strerror}') from None
-    write_text(json.dumps(listing.as_json(rows)) + '\n' if options.json
-               else listing.render(rows, screen.width_of(None)))
+    if options.json:
+        write_text(json.dumps(listing.as_json(rows)) + '\n')
+    else:
+        said = listing.render(rows, screen.width_of(None))
+        sys.stdout.buffer.write(screen.showable(said, None))
+        sys.stdout.buffer.flush()
 
 
 def _run(options):

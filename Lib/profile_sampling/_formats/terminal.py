@@ -10,7 +10,8 @@ from profile_sampling._formats.table import MIN_WIDTH, WIDTH
 
 COLORS = 'auto', 'always', 'never'
 # As wide as what they stand for, where that cannot be shown.
-_PLAIN = {'\N{PLUS-MINUS SIGN}': '~', '\N{HORIZONTAL ELLIPSIS}': '~'}
+PLAIN = {'\N{PLUS-MINUS SIGN}': '~', '\N{HORIZONTAL ELLIPSIS}': '~',
+         '→': '->', '≥': '>=', '–': '-', '├': '|', '└': '|', '│': '|'}
 
 
 class Screen:
@@ -38,7 +39,7 @@ class Screen:
         try:
             text.encode(self.encoding)
         except UnicodeEncodeError:
-            for char, instead in _PLAIN.items():
+            for char, instead in PLAIN.items():
                 text = text.replace(char, instead)
         return text.encode(self.encoding, 'backslashreplace').decode(
             self.encoding)

@@ -20,7 +20,7 @@ class Row:
     """A process: its share of a CPU, and why it cannot be asked, or None.
 
     now    a Look, or None
-    depth  how many of its masters are in the list
+    stem   what stands before its name: where its masters are in the list
     """
 
     def __init__(self, process, cpu, refusal):
@@ -28,7 +28,7 @@ class Row:
         self.cpu = cpu
         self.refusal = refusal
         self.now = None
-        self.depth = 0
+        self.stem = ''
 
 
 def rows(*, with_looks=False):
@@ -68,14 +68,17 @@ def _in_order(rows):
                             []).append(row)
     found = []
 
-    def add(row, depth):
-        row.depth = depth
+    def add(row, stem, below):
+        row.stem = stem
         found.append(row)
-        for child in children.get(row.process.pid, ()):
-            add(child, depth + 1)
+        its = children.get(row.process.pid, ())
+        for child in its:
+            is_last = child is its[-1]
+            add(child, below + ('└ ' if is_last else '├ '),
+                below + ('  ' if is_last else '│ '))
 
     for row in children.get(None, ()):
-        add(row, 0)
+        add(row, '', '')
     return found
 
 
@@ -89,13 +92,15 @@ def render(rows, width):
     noun = 'process' if len(rows) == 1 else 'processes'
     head = f'{"PID":>7} {"CPU":>6}  {"Up":<12} {"Threads":>7}  Process'
     more = ', and what it does now'
-    lines = [f'{len(rows)} Python {noun}, {len(reached)} can be reached.', '',
+    said = f'{len(rows)} Python {noun}, {len(reached)} can be reached.'
+    clock = time.strftime('%H:%M:%S')
+    lines = [words.padded(said, width - len(clock)) + clock, '',
              head + more * (len(head + more) <= width)]
     for row in rows:
         process = row.process
         line = (f'{process.pid:>7} {row.cpu * 100:>4.0f} %  '
                 f'{look.seconds(process.up_s):<12} {process.threads:>7}  '
-                + '  ' * row.depth + _said(row))
+                + row.stem + _said(row))
         lines.append(words.start(printable(line), width))
     if reached:
         busiest = max(reached, key=lambda row: row.cpu).process.pid

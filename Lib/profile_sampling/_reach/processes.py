@@ -71,6 +71,7 @@ class Process:
         fields = stat.rpartition(')')[2].split()
         self.state = fields[0]
         self.parent = int(fields[1])
+        self._command = []
         self.cpu_ticks = int(fields[11]) + int(fields[12])
         self._start_ticks = int(fields[19])
         self.uid = int(self._status['Uid'].split()[1])
@@ -93,11 +94,12 @@ class Process:
 
     @property
     def command(self):
-        try:
+        """Its words; of one that has ended, those that were read last."""
+        with contextlib.suppress(OSError):
             words = _read(f'{self.pid}/cmdline').split('\0')
-        except OSError:
-            return []
-        return words[:-1] if words[-1:] == [''] else words
+            if len(words) > 1 or words[0]:
+                self._command = words[:-1] if words[-1] == '' else words
+        return self._command
 
     @property
     def exe(self):

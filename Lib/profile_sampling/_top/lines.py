@@ -6,6 +6,7 @@ It must not know what is said.
 
 from profile_sampling._data.states import SHOWN
 from profile_sampling._data.values import STATES
+from profile_sampling._formats.terminal import PLAIN
 from profile_sampling._formats.words import CUT, text_width
 
 # In the order of bars: (number of the state, letter, word).
@@ -19,8 +20,7 @@ WORDS = {letter: word for _, letter, word in LETTERS} | {
 # Where UTF-8 is not to be had.
 _PLAIN = str.maketrans({
     **{char: str(number) for number, char in enumerate('▁▂▃▄▅▆▇█')},
-    '→': '->', CUT: '..', '├': '|', '└': '|', '–': '-', '≥': '>=',
-    '↑': '^', '↓': 'v', '←': '<'})
+    **PLAIN, CUT: '..', '↑': '^', '↓': 'v', '←': '<'})
 
 
 def clean(text):

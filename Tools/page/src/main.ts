@@ -13,11 +13,12 @@ import {isLive, Live, withKeys, type Fresh} from './live';
 import {drawRss, memory} from './memory';
 import {mine} from './mine';
 import {Model} from './model';
-import {fromAddress} from './query';
+import {fromAddress, WINDOWS} from './query';
 import {slow} from './slow';
 import {Sources} from './source';
 import {timeline} from './timeline';
 import {waits} from './waits';
+import {roundShares} from './words';
 
 const SEARCH_DELAY_MS = 120;
 const RESIZE_DELAY_MS = 80;
@@ -62,6 +63,7 @@ async function startLive(live: Live): Promise<void> {
   app.isHeld = () => views.find(
     ({name}) => name === app.query.view)?.isHeld?.(app) ?? false;
   app.draw = () => {
+    roundShares(app.query.window === WINDOWS[0]![0]);
     draw(app, views);
     live.draw();
     live.need(app.query.view);

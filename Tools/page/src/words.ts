@@ -28,9 +28,17 @@ export function count(number: number): string {
   return Math.round(number).toLocaleString('en-US');
 }
 
+let decimals = 1;
+
+/** Shares of a few seconds are sure to a whole per cent. */
+export function roundShares(areWhole: boolean): void {
+  decimals = areWhole ? 0 : 1;
+}
+
 export function percent(part: number, whole: number): string {
   const share = whole > 0 ? 100 * part / whole : 0;
-  return `${share >= 99.95 ? '100' : share.toFixed(1)}${NO_BREAK}%`;
+  return `${decimals === 0 && share > 0 && share < 0.5 ? '<1'
+    : share >= 99.95 ? '100' : share.toFixed(decimals)}${NO_BREAK}%`;
 }
 
 /** A time as in a sentence: three digits. */
