@@ -196,12 +196,11 @@ def look(process, *, mine=(), with_tasks=True):
     found = Look(process)
     before = process.threads_now()
     sleep = Sleep(before.values())
-    since = {state: sleep.since_s(state) for state in before.values()}
     answer = door.ask(process, door.DUMP, threads=before)
     said = _said(process, answer)
-    # What was asked has run for the answer.
-    since = {state.inside: since[state] if state.inside == said.asked
-             else sleep.since_s(state) for state in before.values()}
+    # What was asked has run once, for the answer.
+    since = {state.inside: sleep.since_s(state, state.inside == said.asked)
+             for state in before.values()}
     tasks = None
     if with_tasks:
         tasks = _tasks(process, before, said)

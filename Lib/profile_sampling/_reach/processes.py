@@ -270,11 +270,12 @@ class Sleep:
         self._now_ms = {cpu: _now_ms(cpu)
                         for cpu in {thread.cpu for thread in threads}}
 
-    def since_s(self, thread):
+    def since_s(self, thread, times=0):
         """Return for how long a ThreadState had slept then, at least; None:
-        it has run since, or that is not known."""
+        it has run since, more than so many times, or that is not known."""
         ran, now_ms = self._ran[thread], self._now_ms[thread.cpu]
-        if None in (ran, now_ms) or _ran(thread.path) != ran:
+        again = _ran(thread.path)
+        if None in (ran, now_ms, again) or again[1] - ran[1] > times:
             return None
         return max(0.0, now_ms - ran[0]) / 1e3
 
@@ -295,7 +296,7 @@ def _now_ms(cpu):
 
 def _ran(path):
     """Return when a thread ran last, in milliseconds, and how often it was
-    switched to; None: that may not be read."""
+    switched away from; None: that may not be read, or it has never slept."""
     try:
         text = _read(f'{path}/sched')
     except OSError:
@@ -303,7 +304,8 @@ def _ran(path):
     found = re.search(r'^se\.exec_start\s*:\s*([\d.]+)$.*?'
                       r'^nr_switches\s*:\s*(\d+)$', text,
                       re.MULTILINE | re.DOTALL)
-    return found and (float(found[1]), int(found[2]))
+    return (float(found[1]), int(found[2])) if found and int(
+        found[2]) else None
 
 
 def all_processes():

@@ -7,7 +7,7 @@ import unittest
 from test.support import import_helper
 from unittest import mock
 
-from profile_sampling._reach import door, look, records, text
+from profile_sampling._reach import door, look, processes, records, text
 from profile_sampling._reach.processes import Process
 from profile_sampling._reach.sources import Sources
 
@@ -244,6 +244,12 @@ sys.stdin.read()
             self.skipTest('the kernel does not say when a thread ran')
         self.assertGreaterEqual(second.since_s, first.since_s)
         self.assertLess(second.since_s, 30)
+
+    def test_since_of_what_has_not_run_yet(self):
+        # The kernel says 0, which was long ago.
+        notes = 'se.exec_start : 0.000000\nnr_switches : 0\n'
+        with mock.patch.object(processes, '_read', lambda path: notes):
+            self.assertIsNone(processes._ran('self'))
 
     def test_since_of_what_has_run_while_it_was_asked(self):
         with running('''
