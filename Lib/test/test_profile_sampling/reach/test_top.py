@@ -250,6 +250,28 @@ second()
             self.assertEqual(targets.command(
                 'top', '-p', target.pid, '--children', '--page').returncode, 2)
 
+    def test_child_that_is_started_later(self):
+        with targets.running('''
+import os
+parent = os.getpid()
+def work():
+    while os.getppid() == parent: sum(range(1000))
+    os._exit(0)
+ready()
+sys.stdin.readline()
+if os.fork() == 0:
+    work()
+while True: time.sleep(0.1)
+''') as target:
+            with Pty(80, 24) as terminal, top(
+                    terminal, target.pid, '--children') as client:
+                terminal.until(f'PID {target.pid} ', LIMIT_S)
+                target.stdin.write('\n')
+                target.stdin.flush()
+                terminal.until('and 1 child', LIMIT_S)
+                terminal.until('work', LIMIT_S)
+                self.leave(terminal, client, 'q')
+
     def test_a_terminal_that_is_dumb(self):
         with Pty(80, 24) as terminal, top(terminal, self.target.pid,
                                           TERM='dumb') as client:
