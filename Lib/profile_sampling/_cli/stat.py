@@ -10,8 +10,9 @@ from profile_sampling import _formats
 from profile_sampling._cli import (
     attached, child, gather, meta, program, reached, run)
 from profile_sampling._cli.common import (
-    add_idle, add_mine, file_name, format_of, show)
+    Failure, add_idle, add_mine, file_name, format_of, show)
 from profile_sampling._cli.screen import width_of
+from profile_sampling._data.allocations import MODE as ALLOC
 from profile_sampling._formats import summary, text
 
 _FORMATS = 'text', 'json'
@@ -51,6 +52,9 @@ def _add(commands, name, help, description, *, report):
 
 
 def _run(options):
+    if options.mode == ALLOC:
+        raise Failure('--alloc is of memory alone, and this command says where '
+                      'time goes; --alloc-bytes is of both', 2)
     if not options.report and options.pid is not None:
         attached.check(options)
         return reached.or_refusal(attached.stat, options)

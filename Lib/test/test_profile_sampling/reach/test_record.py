@@ -470,6 +470,8 @@ while True:
             done = command('stat', '-p', program.pid, '-d', '1')
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn('running', done.stderr)
+            self.assertEqual(command('stat', '-p', program.pid,
+                                     '--alloc').returncode, 2)
             done = command('stat', '-p', program.pid, '-d', '1', '--format',
                            'json')
         said = json.loads(done.stderr)
