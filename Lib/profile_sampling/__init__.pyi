@@ -173,16 +173,18 @@ class ValueType:
                  adds: str = 'sum',
                  of: str = 'threads') -> None: ...
 
+class _Valued:
+    value_types: tuple[ValueType, ...]
+    # Each value by its name: wall_ns, self_wall_ns, ...
+    def __getattr__(self, name: str) -> int: ...
+
 class AwaitedRow:
     function: Function | None
     awaiting_ns: int
 
-class CallRow:
+class CallRow(_Valued):
     function: Function | None
-    value_types: tuple[ValueType, ...]
     values: tuple[int, ...]
-    # Each value by its name: wall_ns, self_wall_ns, ...
-    def __getattr__(self, name: str) -> int: ...
 
 class CallSiteRow:
     function: Function
@@ -192,12 +194,9 @@ class CallSiteRow:
     states: dict[str, int]
     margin: float | None
 
-class CalleeRow:
+class CalleeRow(_Valued):
     function: Function
-    value_types: tuple[ValueType, ...]
     values: tuple[int, ...]
-    # Each value by its name: wall_ns, self_wall_ns, ...
-    def __getattr__(self, name: str) -> int: ...
 
 class DiffRow:
     name: str | None
@@ -216,23 +215,17 @@ class DiffRow:
     @property
     def relative(self) -> float | None: ...
 
-class FunctionRow:
+class FunctionRow(_Valued):
     function: Function
-    value_types: tuple[ValueType, ...]
     self_values: tuple[int, ...]
     cum_values: tuple[int, ...]
-    # Each value by its name: wall_ns, self_wall_ns, ...
-    def __getattr__(self, name: str) -> int: ...
 
-class GILHolderRow:
+class GILHolderRow(_Valued):
     thread: Thread
     function: Function | None
     line: int
     holder: GILHolder
-    value_types: tuple[ValueType, ...]
     values: tuple[int, ...]
-    # Each value by its name: wall_ns, self_wall_ns, ...
-    def __getattr__(self, name: str) -> int: ...
 
 class Gate:
     target: str
@@ -241,13 +234,12 @@ class Gate:
     verdict: str
     least_bytes: int | None
 
-class InstructionRow:
+class InstructionRow(_Valued):
     function: Function
     line: int
     column: int
     instruction_offset: int
     base_opcode: int
-    value_types: tuple[ValueType, ...]
     self_values: tuple[int, ...]
     specialized_count: int
     unspecialized_count: int
@@ -257,24 +249,16 @@ class InstructionRow:
     def base_opname(self) -> str | None: ...
     @property
     def deoptimized_count(self) -> int: ...
-    # Each value by its name: wall_ns, self_wall_ns, ...
-    def __getattr__(self, name: str) -> int: ...
 
-class LabelRow:
+class LabelRow(_Valued):
     value: str | None
-    value_types: tuple[ValueType, ...]
     values: tuple[int, ...]
-    # Each value by its name: wall_ns, self_wall_ns, ...
-    def __getattr__(self, name: str) -> int: ...
 
-class LineRow:
+class LineRow(_Valued):
     function: Function
     line: int
-    value_types: tuple[ValueType, ...]
     self_values: tuple[int, ...]
     cum_values: tuple[int, ...]
-    # Each value by its name: wall_ns, self_wall_ns, ...
-    def __getattr__(self, name: str) -> int: ...
 
 class LoopHolderRow:
     task_class: Function | None

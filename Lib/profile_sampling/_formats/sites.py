@@ -7,8 +7,7 @@ from profile_sampling._data.counts import PYTHON, by_line, place_key
 from profile_sampling._data.values import (
     COUNT, NO_FRAMES, STATES, TASK, printable)
 from profile_sampling._formats.table import Column, Table
-from profile_sampling._formats.words import (
-    brief_amount, counted, share, title)
+from profile_sampling._formats.words import brief_amount, counted, title
 
 # What stands above a state; all but the first only where there is no less of
 # it than a share.

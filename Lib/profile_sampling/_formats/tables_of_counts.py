@@ -6,7 +6,6 @@ A cell of calls is empty where they were not counted, and never 0.
 from profile_sampling._data import (
     call_sites, counts, function_calls, queries, watched)
 from profile_sampling._data.by_site import OUTSIDE
-from profile_sampling._data.counts import place_key
 from profile_sampling._data.function_calls import SAMPLES, each
 from profile_sampling._formats.sites import place_cells, place_columns
 from profile_sampling._formats.table import Column, Table

@@ -60,7 +60,3 @@ class RunTest(unittest.TestCase):
         result = self.run_command('nothing.py')
         self.assertEqual(result.returncode, 2)
         self.assertIn('nothing.py', result.stderr)
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -175,7 +175,3 @@ class WindowsTest(AnyPython, unittest.TestCase):
     @staticmethod
     def pythons():
         return [(sys.executable, _PRELUDE)]
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -418,7 +418,3 @@ class DifferenceTest(unittest.TestCase):
         self.assertEqual(document['calls'][0]['change'], 100)
         self.assertEqual(document['calls_total']['after'], 6990)
         self.assertIn(b'sql.first', changes.encode(found, 'tsv'))
-
-
-if __name__ == '__main__':
-    unittest.main()

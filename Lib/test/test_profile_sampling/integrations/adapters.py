@@ -14,7 +14,7 @@ import unittest
 import profile_sampling
 from profile_sampling import label
 from profile_sampling._subscribing.batch import Rows, SampleRecord
-from profile_sampling._data.values import STATES, Thread
+from profile_sampling._data.values import STATES
 
 # There is nothing to run without a core that samples.
 from ..support import sessions  # noqa: F401

@@ -205,7 +205,3 @@ class ProgramsTest(FiguresTest):
         profile, parts = self.record(POOL)
         self.assertEqual((parts, len(profile.group_by('pid'))), (4, 4))
         self.check(profile)
-
-
-if __name__ == '__main__':
-    unittest.main()

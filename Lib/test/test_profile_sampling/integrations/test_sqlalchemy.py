@@ -142,7 +142,3 @@ class SQLAlchemyTest(SessionTest):
         self.assertEqual({key: calls for key, calls in found.items()
                           if key[0] is not None and key[2]},
                          {('numbers', 18, 'GET /numbers'): 2 * ORDERS})
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -299,7 +299,3 @@ class CommandTest(unittest.TestCase):
                             parts.update(self.busy(
                                 path, *options, '--where', f'state=^{state}$'))
                     self.assertEqual(parts, Counter(whole))
-
-
-if __name__ == '__main__':
-    unittest.main()

@@ -115,7 +115,3 @@ class ArgumentsTest(unittest.TestCase):
             self.assertEqual(profile.call_sites(mine=mine),
                              profile.call_sites(mine=['nix']))
         self.assertEqual(len(profile.diff(profile, gates='total').gates), 1)
-
-
-if __name__ == '__main__':
-    unittest.main()

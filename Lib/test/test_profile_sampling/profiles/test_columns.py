@@ -3,7 +3,7 @@
 import random
 import unittest
 
-from ..support.builders import Builder, example
+from ..support.builders import Builder
 from ..support.random_profiles import random_profile
 
 TABLES = ('samples', 'functions', 'lines', 'instructions', 'labels',

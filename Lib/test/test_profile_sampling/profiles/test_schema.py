@@ -13,7 +13,7 @@ import unittest
 
 from profile_sampling import Profile, ProfileDiff
 from profile_sampling._cli.main import main
-from profile_sampling._data.schema import CORE_KEYS, Key
+from profile_sampling._data.schema import Key
 from profile_sampling._formats import json as profile_json
 from profile_sampling._formats.page.document import document
 
@@ -177,7 +177,3 @@ class OtherToolsTest(unittest.TestCase):
         for profile in b.profile(), reloaded(b.profile()):
             self.assertEqual(profile.loop_holders(), [])
             self.assertNotIn('tasks', str(profile))
-
-
-if __name__ == '__main__':
-    unittest.main()

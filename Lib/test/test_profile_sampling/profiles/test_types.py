@@ -114,7 +114,3 @@ class ValuesTest(unittest.TestCase):
         self.assertEqual(trees[0], trees[0])
         for one, other in itertools.permutations(trees, 2):
             self.assertNotEqual(one, other)
-
-
-if __name__ == '__main__':
-    unittest.main()

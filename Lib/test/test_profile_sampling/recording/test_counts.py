@@ -792,7 +792,3 @@ class CommandLineTest(unittest.TestCase):
             capture_output=True, text=True)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(numbers(Profile.load(self.path))['f'], (50, 50, 0))
-
-
-if __name__ == '__main__':
-    unittest.main()

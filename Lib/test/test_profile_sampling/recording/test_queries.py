@@ -254,7 +254,3 @@ class CommandLineTest(unittest.TestCase):
 
     def test_off(self):
         self.assertEqual(self.run_program(',calls=off').queries, ())
-
-
-if __name__ == '__main__':
-    unittest.main()

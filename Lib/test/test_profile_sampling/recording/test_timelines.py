@@ -6,7 +6,6 @@ import os
 import pickle
 import time
 import unittest
-from unittest import mock
 
 import profile_sampling
 

@@ -7,7 +7,6 @@ import contextlib
 import gc
 import math
 import os
-import sys
 import threading
 import time
 import unittest

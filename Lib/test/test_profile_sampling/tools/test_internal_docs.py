@@ -55,7 +55,3 @@ class NamesTest(unittest.TestCase):
                 if file not in self.files]
             with self.subTest(page=page.name):
                 self.assertEqual(sorted(missing), [])
-
-
-if __name__ == '__main__':
-    unittest.main()

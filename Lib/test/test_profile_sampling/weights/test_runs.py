@@ -7,7 +7,6 @@ up, blocks the signal or sleeps in a system call; and its time is whole.
 import collections
 import ctypes
 import errno
-import os
 import signal
 import threading
 import time
