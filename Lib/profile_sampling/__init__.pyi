@@ -517,7 +517,7 @@ class AllocationRecord:
     labels: dict[str, str]
     task_name: str | None
     task_id: int | None
-    task_class: str | None
+    task_class: Function | None
     key: tuple[Any, ...]
 
 class Batch:
@@ -537,6 +537,8 @@ class Batch:
                 ) -> list[tuple[int, tuple[int, ...], int, int, int]]: ...
 
 class Subscription:
+    start_time_ns: int
+    start_ns: int
     closed: bool
     ended_by_fork: bool
     rate_hz: int

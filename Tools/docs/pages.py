@@ -7,9 +7,6 @@ A block of "console" is run line by line in an empty directory that holds
 the programs of Doc/includes/profile_sampling and ./python.  A block of
 Python is run after those before it on the page, and after "testsetup".
 Other blocks, such as "shell-session", are for a person to try.
-
-This file owns how a page is taken apart and run.  It must not know what
-the profiler prints.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """Which C files use which.
 
-This file owns a plain scan of C as PEP 7 has it: the name of a function
-begins the line of its definition.  It must not know which uses are allowed.
+It is a plain scan of C as PEP 7 has it: the name of a function begins the line
+of its definition.
 
 A file uses another if it includes it or names a function that only the other
 defines, not counting static ones.  What the macros and inline functions of a

@@ -1,8 +1,4 @@
-"""The plan of packages in layers, as layers.txt has it.
-
-This file owns how the plan is spelled and in which package a file is.  It must
-not know how files use each other.
-"""
+"""The plan of packages in layers, as layers.txt has it."""
 
 import fnmatch
 

@@ -1,8 +1,4 @@
-"""Which files of a package import which.
-
-This file owns the reading of import statements, also of those in functions.
-It must not know which imports are allowed.
-"""
+"""Which files of a package import which, also in functions."""
 
 import ast
 

@@ -1,7 +1,6 @@
 """What must be true of all that the profiler gives.
 
-Owns the verdicts on counters, stacks and files; those on time are clocks.py's.
-It must not know what the program did beyond its call graph.
+What must be true of times is in clocks.py.
 """
 
 import os

@@ -1,8 +1,4 @@
-"""How much time there must be in what the profiler gives, and may be.
-
-Owns the verdicts on time.  It must not know what the program did beyond its
-ledger and the moments of its calls.
-"""
+"""How much time there must be in what the profiler gives, and may be."""
 
 from moments import wall_clock_offset_ns
 

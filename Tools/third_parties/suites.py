@@ -2,7 +2,7 @@
 
 Each is a function that takes a directory to work in and returns the commands
 of the suite, as arguments for the interpreter, by name.  They take
---junitxml=FILE besides.  It must not know what is made of the results.
+--junitxml=FILE besides.
 """
 
 import importlib.metadata

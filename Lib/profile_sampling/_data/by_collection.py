@@ -1,7 +1,4 @@
-"""Collections of the garbage collector: by generation, and by line.
-
-This file owns those sums.  It must not know how they are shown.
-"""
+"""Collections of the garbage collector: by generation, and by line."""
 
 from profile_sampling._data.allocations import (
     COLLECTIONS, longest_pauses_ns)

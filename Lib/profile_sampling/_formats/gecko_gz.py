@@ -1,7 +1,6 @@
 """Writer of compressed profiles of the Firefox Profiler, *.gecko.json.gz.
 
 The Firefox Profiler opens both, and full tables are a third as large.
-This file owns nothing but that the one is compressed as a pprof file is.
 """
 
 from profile_sampling._formats import gecko

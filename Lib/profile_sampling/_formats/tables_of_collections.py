@@ -1,7 +1,4 @@
-"""Tables of the collections of the garbage collector, and what is said of them.
-
-This file owns their words.  It must not know how collections are added up.
-"""
+"""Tables of collections of the garbage collector, and what is said of them."""
 
 from profile_sampling._data import by_collection
 from profile_sampling._data.allocations import COLLECTIONS

@@ -1,7 +1,7 @@
 """A server on the loopback, for who has the address.
 
-This file owns who may ask: whoever knows the token, by a name of this
-machine.  A page of another site knows neither.
+Whoever knows the token may ask, by a name of this machine.  A page of another
+site knows neither.
 """
 
 import hmac

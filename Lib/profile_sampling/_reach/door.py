@@ -1,8 +1,7 @@
 """A question to a process, and its answer.
 
-This file owns the way there and back: a signal that carries a number, a
-socket of that name, to which the process connects, and memory that it hands
-over.  It must not know what the answer says.
+The way there and back is a signal that carries a number, a socket of that
+name, to which the process connects, and memory that it hands over.
 """
 
 import os

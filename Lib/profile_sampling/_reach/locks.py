@@ -1,8 +1,7 @@
 """Locks: who has one, who wants one, and who waits for whom for ever.
 
-This file owns what can be proved of locks.  An owner is known of an RLock,
-which notes it, and of a lock that a thread stands inside the `with` of; else
-nothing is claimed.
+An owner is known of an RLock, which notes it, and of a lock that a thread
+stands inside the `with` of; else nothing is claimed.
 """
 
 WANTS, HAS = 1, 2

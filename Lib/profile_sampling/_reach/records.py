@@ -1,7 +1,7 @@
 """Records that a process has written, as Python values.
 
-This file owns the layout, which Python/sampling/reach/records.c has, too, and
-refuses what does not have it: the process may be anybody's.
+The layout is that of Python/sampling/reach/records.c.  What does not have it is
+refused: the process may be anybody's.
 """
 
 import struct

@@ -1,7 +1,6 @@
 """A profile that a process hands over, as the dict that its own core makes.
 
-This file owns the columns, which Python/sampling/reach/parts.c has, too.  It
-must not know how they came here.
+The columns are those of Python/sampling/reach/parts.c.
 """
 
 import ast

@@ -1,8 +1,4 @@
-"""A look at a process, as text for people.
-
-This file owns the layout of `dump`: which lines there are, in which columns.
-It must not know where the text goes.
-"""
+"""A look at a process, as text for people: the lines of `dump`."""
 
 import time
 

@@ -1,8 +1,7 @@
 """Samples of a process, a slice at a time.
 
-This file owns the conversation: the first request is a signal, which the
-process answers by a connection; all others are orders over that.  It must not
-know what becomes of the slices.
+The first request is a signal, which the process answers by a connection; all
+others are orders over that.
 """
 
 import os

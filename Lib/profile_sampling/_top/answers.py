@@ -1,8 +1,7 @@
 """The three lines of the live screen: Slow, Where and GIL.
 
-This file owns which one comes first, and that none changes for chance.  What
-a look at one moment proves, a circle of locks or a call that keeps the GIL,
-comes before all sums.
+None changes for chance.  What a look at one moment proves, a circle of locks
+or a call that keeps the GIL, comes before all sums.
 """
 
 from collections import Counter

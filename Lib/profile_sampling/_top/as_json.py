@@ -1,6 +1,6 @@
 """The live screen, as JSON.
 
-This file owns the keys.  What is not known is absent; new keys may come.
+What is not known is absent; new keys may come.
 """
 
 import json

@@ -1,7 +1,6 @@
 """Lines of a screen: spans of text with styles, and bars of letters.
 
-This file owns widths: no line is wider than it may be, and no figure is cut.
-It must not know what is said.
+No line is wider than it may be, and no figure is cut.
 """
 
 from profile_sampling._data.states import SHOWN

@@ -1,8 +1,7 @@
 """A terminal that shows a screen and gives keys.
 
-This file owns escape sequences and modes: what was is there again, whatever
-happens, and nothing is written that is on the screen already.  It must not
-know what a screen says.
+What was there before is there again, whatever happens, and nothing is written
+that is on the screen already.
 """
 
 import os

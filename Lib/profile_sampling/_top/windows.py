@@ -1,8 +1,6 @@
 """What the seconds of a process add up to.
 
-This file owns the sums: each sample of a second goes into one cell, and cells
-add up over any window.  It must not know what is shown of them, nor where
-profiles come from.
+Each sample of a second goes into one cell, and cells add up over any window.
 """
 
 from collections import Counter, deque

@@ -23,7 +23,7 @@ from ..support.timed import timed
 # stubs spare themselves a property each; and what only the package calls.
 _MEANT = re.compile(
     r"""is.read-only.at.runtime | __all__
-    | profile_sampling\.(_\S+|pytest_plugin).failed.to.find.stubs | (Batch|CallNode|Finding|Rows|Sample|SampleRecord
+    | profile_sampling\.(_\S+|pytest_plugin).failed.to.find.stubs | (AllocationRecord|Batch|CallNode|Finding|Rows|Sample|SampleRecord
     |Subscription|Timeline|Viewer)\.__init__ | Rows\.add | Viewer\.__call__
     | Timeline\.(columns|of_rows|untimed) | ValueType\.which""", re.VERBOSE)
 # What the reader of README.md has.

@@ -5,6 +5,7 @@ installed Python.
 """
 
 import importlib.util
+import itertools
 import os
 import pathlib
 import re
@@ -42,3 +43,33 @@ def programs():
     for page in [*HOWTOS, *REFERENCE]:
         found[re.sub(r'\W', '_', page.stem)] = pages.python_of(page)
     return {name: source for name, source in found.items() if source}
+
+
+_DIRECTIVE = re.compile(r'( *)\.\. (module|currentmodule|class|function|method|'
+                        r'classmethod|attribute):: +(.*)')
+
+
+def signatures():
+    """Yield (module, dotted name, signature or '') of all that the reference
+    describes."""
+    for page in REFERENCE:
+        lines = page.read_text().replace('\\\n', '').splitlines()
+        owner, indent = '', 0
+        for at, line in enumerate(lines):
+            found = _DIRECTIVE.fullmatch(line)
+            if found is None:
+                continue
+            spaces, kind, first = found.groups()
+            if 'module' in kind:
+                module = first
+                continue
+            more = itertools.takewhile(
+                lambda line: line.strip() and line.strip()[0] != ':',
+                lines[at + 1:])
+            for text in first, *more:
+                name, bracket, rest = text.strip().partition('(')
+                if kind == 'class':
+                    owner, indent = name, len(spaces)
+                elif len(spaces) > indent and '.' not in name:
+                    name = f'{owner}.{name}'
+                yield module, name, bracket + rest

@@ -5,6 +5,8 @@ they differ from run to run; the shares of the tutorial's program are, with
 those that the program measures itself.
 """
 
+import ast
+import pathlib
 import re
 import textwrap
 import unittest
@@ -13,6 +15,7 @@ import profile_sampling
 
 # There is nothing to run without a core that samples.
 from ..support import sessions  # noqa: F401
+from ..support import documents
 from ..support.documents import DOC, HOWTOS, PROGRAMS, REFERENCE, pages
 
 
@@ -58,6 +61,81 @@ class PagesTest(unittest.TestCase):
         for program in PROGRAMS:
             with self.subTest(program=program.name):
                 self.assertIn(f'profile_sampling/{program.name}\n', text)
+
+
+class ReferenceTest(unittest.TestCase):
+    """The reference and the stubs, which stubtest holds to the code, have the
+    same names and signatures."""
+
+    # Of classes that are described as another one and more.
+    AS = {'LineRow': 'FunctionRow'}
+    # What only other packages and ours call, and what is said once of all rows.
+    OURS = re.compile(r"""(un)?load_ipython_extension | TrioInstrument\..*
+        | CallCount\.(key|numbers) | TaskLabelRow\.name | .*\.app
+        | .*Row\.value_types""", re.VERBOSE)
+
+    def stub(self, module):
+        """Return {dotted name: its node}."""
+        path = pathlib.Path(profile_sampling.__file__).parent.joinpath(
+            *module.split('.')[1:])
+        if path.is_dir():
+            path /= '__init__'
+        tree = ast.parse(path.with_suffix('.pyi').read_text())
+        classes = {node.name: node for node in tree.body
+                   if isinstance(node, ast.ClassDef)}
+        found = {}
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef):
+                found[node.name] = node
+        for name, node in classes.items():
+            found[name] = None
+            for base in [*reversed(node.bases), node]:
+                body = classes.get(getattr(base, 'id', name), node).body
+                for its in body:
+                    if isinstance(its, ast.AnnAssign):
+                        found[f'{name}.{its.target.id}'] = None
+                    elif isinstance(its, ast.FunctionDef):
+                        found[f'{name}.{its.name}'] = its
+            found[name] = found.get(f'{name}.__init__',
+                                    found.get(f'{name}.__new__'))
+        return found
+
+    def parameters(self, arguments):
+        """Return what a signature says but for annotations."""
+        for its in ast.walk(arguments):
+            if isinstance(its, ast.arg):
+                its.annotation = None
+        said = ast.unparse(arguments)
+        return re.sub(r'^(self|cls)(, /)?(, |$)', '', said)
+
+    def test_signatures(self):
+        for module, name, said in documents.signatures():
+            stub = self.stub(module)
+            owner = name.partition('.')[0]
+            with self.subTest(name):
+                if name not in stub:
+                    self.assertIn(f'{owner}.__getattr__', stub)
+                    self.assertEqual(said, '')
+                elif said and stub[name] is None:
+                    self.assertEqual(said, '()')
+                elif said and not stub[name].args.kwarg:
+                    its = ast.parse(f'def f{said}: ...').body[0].args
+                    self.assertEqual(self.parameters(its),
+                                     self.parameters(stub[name].args))
+
+    def test_nothing_is_left_out(self):
+        there = {}
+        for module, name, _ in documents.signatures():
+            there.setdefault(module, set()).add(name)
+        for module, names in there.items():
+            public = {name for name in self.stub(module)
+                      if '_' not in (name[0], name.partition('.')[2][:1])}
+            for name, other in self.AS.items():
+                names |= {f'{name}.{its.partition(".")[2]}' for its in names
+                          if its.startswith(f'{other}.')}
+            with self.subTest(module):
+                self.assertEqual({name for name in public - names
+                                  if not self.OURS.fullmatch(name)}, set())
 
 
 class CheckerTest(unittest.TestCase):
