@@ -517,7 +517,7 @@ class AllocationRecord:
     labels: dict[str, str]
     task_name: str | None
     task_id: int | None
-    task_class: Function | None
+    task_class: str | None
     key: tuple[Any, ...]
 
 class Batch:
