@@ -261,7 +261,7 @@ class LineRow(_Valued):
     cum_values: tuple[int, ...]
 
 class LoopHolderRow:
-    task_class: Function | None
+    task_class: str | None
     function: Function | None
     line: int
     callee: Function | None
@@ -287,7 +287,7 @@ class TaskLabelRow:
     loop_wait_ns: int
     awaiting_ns: int
     spawned_ns: int
-    count: int
+    count: int | None
     mean_ns: int | None
     p50_ns: int | None
     p99_ns: int | None
@@ -299,19 +299,19 @@ class TaskLabelRow:
     def name(self) -> str | None: ...
 
 class TaskRow:
-    name: str
+    name: str | None
     function: Function | None
     running_ns: int
     loop_wait_ns: int
     awaiting_ns: int
-    finished: int
-    cancelled: int
-    steps: int
+    finished: int | None
+    cancelled: int | None
+    steps: int | None
     mean_ns: int | None
     p50_ns: int | None
     p99_ns: int | None
     longest_ns: int | None
-    longest_step_ns: int
+    longest_step_ns: int | None
     awaited: tuple[AwaitedRow, ...]
     @property
     def life_ns(self) -> int: ...

@@ -1,5 +1,8 @@
 """What stubs say of the public names is so, and values are values."""
 
+import array
+import ast
+import collections.abc
 import importlib.util
 import itertools
 import os
@@ -11,13 +14,17 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import types
+import typing
 import unittest
 
 import profile_sampling
 from profile_sampling import Finding
 
 from ..support.builders import Builder, example
+from ..support.random_profiles import random_profile
 from ..support.timed import timed
+from .test_task_rows import beside_a_hog
 
 # What stubtest finds and is meant so: attributes cannot be set, though the
 # stubs spare themselves a property each; and what only the package calls.
@@ -82,13 +89,89 @@ class CheckedTest(unittest.TestCase):
         lines = self.run_mypy(
             'mypy', '--check-untyped-defs', '--allow-redefinition',
             '--disable-error-code=var-annotated', '--no-site-packages',
-            '--ignore-missing-imports', *examples.iterdir(), *documents.PROGRAMS)
+            '--ignore-missing-imports', *examples.iterdir(),
+            *documents.PROGRAMS)
         self.assertEqual(lines, [
             'Success: no issues found in '
             f'{len(programs) + len(documents.PROGRAMS)} source files'])
 
 
+def _annotations():
+    """Return {class: {attribute: its type}} of the stub, and what its names
+    are."""
+    path = pathlib.Path(profile_sampling.__file__).with_name('__init__.pyi')
+    names = {**vars(typing), **vars(collections.abc), 'array': array.array} | {
+        name: getattr(profile_sampling, name)
+        for name in dir(profile_sampling)}
+    found = {}
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.ClassDef):
+            its = found[node.name] = {}
+            for base in node.bases:
+                its |= found.get(ast.unparse(base), {})
+            its |= {part.target.id: ast.unparse(part.annotation)
+                    for part in node.body if isinstance(part, ast.AnnAssign)}
+            its |= {part.name: ast.unparse(part.returns) for part in node.body
+                    if isinstance(part, ast.FunctionDef)
+                    and 'property' in map(ast.unparse, part.decorator_list)}
+    return found, names
+
+
+def _is_of(value, type_):
+    """Whether a value is of the type of an annotation."""
+    origin, its = typing.get_origin(type_), typing.get_args(type_)
+    if type_ is typing.Any:
+        return True
+    if origin is types.UnionType:
+        return any([_is_of(value, one) for one in its])
+    if origin is dict:
+        return all([_is_of(pair, tuple[its]) for pair in value.items()])
+    if origin is tuple and its[-1:] != (...,):
+        return len(value) == len(its) and all(map(_is_of, value, its))
+    if origin is not None:
+        return isinstance(value, origin) and all([
+            _is_of(one, its[0]) for one in value])
+    return isinstance(value, (int, float) if type_ is float
+                      else type_ or types.NoneType)
+
+
 class ValuesTest(unittest.TestCase):
+
+    def test_attributes_are_of_their_types(self):
+        """As the stub has them, which nobody else can compare."""
+        annotations, names = _annotations()
+        seen = set()
+
+        def check(value):
+            if isinstance(value, (list, tuple)):
+                for one in value:
+                    check(one)
+                return
+            name = type(value).__name__
+            if name in annotations:
+                seen.add(name)
+                for attribute, text in annotations[name].items():
+                    its = getattr(value, attribute)
+                    self.assertTrue(
+                        _is_of(its, eval(text, names)),
+                        f'{name}.{attribute} is {its!r}, no {text}')
+                    check(its)
+
+        for profile in (beside_a_hog().profile(), *[
+                random_profile(random.Random(seed)) for seed in range(8)]):
+            check([*profile.samples, *profile.threads,
+                   *(profile - profile).rows])
+            for rows in (
+                    profile.functions, profile.lines, profile.call_sites,
+                    profile.findings, profile.instructions, profile.tasks,
+                    profile.gil_holders, profile.loop_holders,
+                    lambda: profile.callers('.'), lambda: profile.callees('.'),
+                    profile.call_tree):
+                check(rows())
+            for key in profile.label_keys:
+                check(profile.label_values(key))
+                check(profile.tasks_by(key))
+        self.assertGreater(len(seen), 18, seen)
 
     def test_values(self):
         """What methods return compares, prints and is pickled."""
@@ -98,7 +181,8 @@ class ValuesTest(unittest.TestCase):
                 lambda p: p.call_tree(), lambda p: p.call_tree(inverted=True),
                 lambda p: p.call_tree(by='line').children[0],
                 lambda p: p.call_sites()[0], lambda p: p.functions()[0],
-                lambda p: p.value_type, lambda p: timed(p, random.Random(1)).timeline,
+                lambda p: p.value_type,
+                lambda p: timed(p, random.Random(1)).timeline,
                 lambda p: (p - p).rows[0], lambda p: p.findings(),
                 lambda p: Finding('gc', 'GC', ['GC is 9 %'], 9, 0.09)):
             value, copy = make(profile), pickle.loads(pickle.dumps(
