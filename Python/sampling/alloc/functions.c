@@ -241,6 +241,8 @@ wrap(struct _sampling_alloc *alloc, PyMemAllocatorDomain domain)
     }
     alloc->inner[domain] = *current;
     ours.ctx = current->ctx;
+    // A thread without the GIL that finds ours calls what they wrap.
+    _Py_atomic_fence_release();
     *current = ours;
     alloc->wrapped |= 1 << domain;
 }
