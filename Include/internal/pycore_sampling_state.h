@@ -154,6 +154,7 @@ typedef struct {
     X(overhead_capture_ns)  /* that ticks took */ \
     X(overhead_drain_ns)    /* spent turning captures into samples */ \
     X(overhead_hooks_ns)    /* time off the GIL that was recorded */ \
+    X(overhead_clock_ns)    /* CPU time of the sampler thread */ \
     X(rate_lowered)         /* to half: the profiler took too much */ \
     X(rate_raised)          /* to the double again */ \
     X(memory_bytes)         /* taken by the profiler, as last measured */

@@ -6,8 +6,9 @@ TICKS_NO_SIGNAL = 'ticks_no_signal'
 NO_SIGNAL_CAUSES = {'ticks_blocked': 'signals are blocked',
                     'ticks_refused': 'no signal can be sent',
                     'ticks_unprobed': '/proc cannot be read'}
-# What it cost.
+# What it cost, in the threads that were sampled, and in one of its own.
 OVERHEAD = 'overhead_capture_ns', 'overhead_drain_ns', 'overhead_hooks_ns'
+OVERHEAD_CLOCK = 'overhead_clock_ns'
 NO_SIGNAL_SHARE = 0.1
 
 # Counters of something lost that do not count samples, and what they do.
@@ -66,8 +67,8 @@ def rate_came_to(tables):
 
 
 def overhead_ns(stats):
-    """Return what the profiler took itself on the threads that it sampled."""
-    return sum([stats.get(name, 0) for name in OVERHEAD])
+    """Return the CPU time that the profiler took itself."""
+    return sum([stats.get(name, 0) for name in (*OVERHEAD, OVERHEAD_CLOCK)])
 
 
 def ticks_per_answer(stats):

@@ -1,6 +1,6 @@
 """Tables of CPU time: who had it, and what the profiler took."""
 
-from profile_sampling._data.losses import overhead_ns
+from profile_sampling._data.losses import OVERHEAD_CLOCK, overhead_ns
 from profile_sampling._data.values import CPU, STATES, WALL
 from profile_sampling._formats.table import Column, Table
 from profile_sampling._formats.tables_of_waits import ALL
@@ -21,11 +21,13 @@ def _cpu(tables):
         return
     in_samples = tables.whole_cpu_ns or tables.total(CPU.name)
     _, native_ns, wait_ns = native(tables)
-    total = in_samples + native_ns
+    clock_ns = tables.stats.get(OVERHEAD_CLOCK, 0)
+    total = in_samples + native_ns + clock_ns
     rows = [('in samples', in_samples),
             ('of that the profiler, by its own account',
-             overhead_ns(tables.stats)), *_counting(tables),
-            (NATIVE, native_ns), (ALL, total)]
+             overhead_ns(tables.stats) - clock_ns), *_counting(tables),
+            (NATIVE, native_ns), ("the profiler's own thread", clock_ns),
+            (ALL, total)]
     yield Table('cost', 'CPU time', [
         Column('ns', 'CPU', 'value'), Column('share', 'share', 'share'),
         Column('part', '', 'text')],

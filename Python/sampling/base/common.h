@@ -214,6 +214,7 @@ extern int _PySampling_StartThread(pthread_t *thread, size_t stack_bytes,
 typedef int (*_PySampling_ReadClock)(clockid_t clock, struct timespec *now);
 extern uint64_t _PySampling_MonotonicNow(void);
 extern uint64_t _PySampling_ProcessCpuNow(void);
+extern uint64_t _PySampling_OwnCpuNow(void);    // of the calling thread
 extern uint64_t _PySampling_WallNow(void);
 extern uint64_t _PySampling_WallAt(uint64_t monotonic_ns);
 // How far that is behind the monotonic clock.

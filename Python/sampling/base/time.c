@@ -61,6 +61,12 @@ _PySampling_ProcessCpuNow(void)
     return read_clock(CLOCK_PROCESS_CPUTIME_ID);
 }
 
+uint64_t
+_PySampling_OwnCpuNow(void)
+{
+    return read_clock(CLOCK_THREAD_CPUTIME_ID);
+}
+
 /* The monotonic clock, or the tests' own. */
 static uint64_t
 that_goes_on(uint64_t monotonic_ns)

@@ -67,6 +67,7 @@ struct _sampling_clock {
     // Owner: the sampler thread.
     uint64_t deadline_ns;
     int idle_ticks;             // in a row
+    uint64_t counted_cpu_ns;    // of its own thread
     struct {
         uint64_t checked_ns;    // the last check; 0: there was none
         uint64_t cpu_ns;        // of the process, then
@@ -90,7 +91,17 @@ own_ns(void)
            + _Py_atomic_load_uint64_relaxed(
                &STATE->counters.overhead_drain_ns)
            + _Py_atomic_load_uint64_relaxed(
-               &STATE->counters.overhead_hooks_ns);
+               &STATE->counters.overhead_hooks_ns)
+           + _Py_atomic_load_uint64_relaxed(
+               &STATE->counters.overhead_clock_ns);
+}
+
+static void
+count_own_cpu(struct _sampling_clock *clock)
+{
+    uint64_t cpu_ns = _PySampling_OwnCpuNow();
+    _PySampling_COUNT(overhead_clock_ns, cpu_ns - clock->counted_cpu_ns);
+    clock->counted_cpu_ns = cpu_ns;
 }
 
 static void
@@ -183,6 +194,7 @@ tick(struct _sampling_clock *clock, uint64_t now_ns)
     }
     _PySampling_UnlockRegistry();
     clock->idle_ticks = num_ticked == 0 ? clock->idle_ticks + 1 : 0;
+    count_own_cpu(clock);
     keep_bound(clock, now_ns);
 }
 

@@ -261,6 +261,21 @@ class JumpsTest(ProgramTest):
         self.assertLessEqual(counters['overhead_drain_ns'],
                              counters['captures'] * 1_000_000)
 
+    def test_overhead_of_the_clock(self):
+        # As the kernel counts it.
+        with Session(rate_hz=1000) as session:
+            spin_until(time.perf_counter() + 0.5)
+            found = []
+            for thread in os.scandir('/proc/self/task'):
+                with open(f'{thread.path}/comm') as file:
+                    if file.read() == 'sampleprof\n':
+                        with open(f'{thread.path}/schedstat') as file:
+                            found.append(int(file.read().split()[0]))
+        cpu_ns, = found
+        self.assertAlmostEqual(
+            session.profile.stats['overhead_clock_ns'], cpu_ns,
+            delta=0.1 * cpu_ns + 500_000)
+
     def test_stopped_for_a_while(self):
         stopped_s = 1.5
         program = subprocess.Popen(
