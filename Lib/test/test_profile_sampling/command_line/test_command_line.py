@@ -59,30 +59,29 @@ print(time.thread_time())
 '''
 
 
-# Once the rate is lowered, each sample costs much more than it did.
-DEARER = '''
+# Once the rate is lowered, there is much less than half as much to take a part
+# of.
+LAZIER = '''
 import time
 import profile_sampling
 
-def below(depth, end, is_first):
-    if depth:
-        return below(depth - 1, end, is_first)
-    while time.monotonic() < end:
-        if is_first and profile_sampling.stats()['rate_lowered']:
-            return
-        sum(range(1000))
-
-below(50, time.monotonic() + 10, True)
-below(900, time.monotonic() + 4.5, False)
+end = time.monotonic() + 10
+while (time.monotonic() < end
+       and not profile_sampling.stats()['rate_lowered']):
+    sum(range(1000))
+end = time.monotonic() + 4.5
+while time.monotonic() < end:
+    time.sleep(0.0003)
+    sum(range(1000))
 '''
 
 
 class RateTest(ProgramTest):
 
     def test_no_steps_that_do_not_help(self):
-        self.file('dearer.py', DEARER)
+        self.file('lazier.py', LAZIER)
         result = self.run_python(
-            '-Xsampleprof=rate_hz=10000,overhead=1,out=p.pb.gz', 'dearer.py')
+            '-Xsampleprof=rate_hz=10000,overhead=1,out=p.pb.gz', 'lazier.py')
         stats = result.load('p.pb.gz').stats
         # On a busy machine a second that got little CPU may look cheaper.
         self.assertIn(stats['rate_lowered'], (1, 2), stats)
