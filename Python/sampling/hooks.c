@@ -225,8 +225,9 @@ _PySampling_BeforeGILWait(PyThreadState *tstate)
         {
             thread->waiting_since_sleeps = _PySampling_OwnSleeps();
         }
-        thread->waiting_since_tick = _Py_atomic_load_uint64_relaxed(
-            &_PyRuntime.sampling.tick_number);
+        _Py_atomic_store_uint64_relaxed(
+            &thread->waiting_since_tick,
+            _Py_atomic_load_uint64_relaxed(&_PyRuntime.sampling.tick_number));
         _Py_atomic_store_uint64_relaxed(&thread->waiting_since_ns,
                                         _PySampling_WallNow());
         errno = saved_errno;

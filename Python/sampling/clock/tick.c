@@ -184,7 +184,7 @@ note(struct _sampling_proc *proc, _PySampling_Thread *thread, uint64_t *word,
     }
     _Py_atomic_store_uint64(&thread->tick.cpu_ns, cpu_ns);
     if (_PySampling_STATE_OF(*word) == _PySampling_RUNS) {
-        if (thread->tick.is_asleep) {
+        if (_Py_atomic_load_int_relaxed(&thread->tick.is_asleep)) {
             see_sleeper(thread, cpu_ns);
         }
         call_to_safepoint(thread);
@@ -309,14 +309,15 @@ begin_tick(_PySampling_Thread *thread, uint64_t now_ns)
 {
     _Py_atomic_store_uint64_relaxed(&thread->tick.number, STATE->tick_number);
     _Py_atomic_store_uint64_relaxed(&thread->tick.at_ns, now_ns);
-    thread->tick.is_asleep = thread->tick.is_sleepy = 0;
+    _Py_atomic_store_int_relaxed(&thread->tick.is_asleep, 0);
+    thread->tick.is_sleepy = 0;
     _Py_atomic_store_uint64_relaxed(&thread->tick.cpu_ns, 0);
     _Py_atomic_store_uint64_relaxed(&thread->tick.others_cpu_ns, 0);
     _Py_atomic_store_uint64_relaxed(&thread->tick.sleeps, 0);
     thread->waiting_since_sleeps = 0;
     _Py_atomic_store_ptr_relaxed(&thread->sleeper.frame, NULL);
     _Py_atomic_store_uint64_relaxed(&thread->waiting_since_ns, 0);
-    thread->waiting_since_tick = 0;
+    _Py_atomic_store_uint64_relaxed(&thread->waiting_since_tick, 0);
 }
 
 /* Of threads off their GIL that are noted at one tick the kernel is asked about

@@ -273,8 +273,9 @@ static void
 record_wait(const struct place *place, const struct note *note)
 {
     _PySampling_Thread *thread = place->thread;
-    uint64_t first = Py_MAX(thread->tick.number,
-                            thread->waiting_since_tick + 1);
+    uint64_t since =
+        _Py_atomic_load_uint64_relaxed(&thread->waiting_since_tick);
+    uint64_t first = Py_MAX(thread->tick.number, since + 1);
     uint64_t last = _Py_atomic_load_uint64_relaxed(&STATE->tick_number);
     uint64_t tick = last <= first ? last
         : last - _PySampling_NextRandom(&thread->account.random)

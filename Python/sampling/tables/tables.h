@@ -233,7 +233,7 @@ _PySampling_ChunkOf(uint32_t row, uint32_t *place)
     _PySampling_##NAME##_at(const struct _sampling_##OWNER *owner, \
                             uint32_t row) \
     { \
-        assert(row < owner->num_##NAME##s); \
+        assert(row < _Py_atomic_load_uint32_relaxed(&owner->num_##NAME##s)); \
         uint32_t place; \
         int chunk = _PySampling_ChunkOf(row, &place); \
         return &owner->NAME##s[chunk][place]; \

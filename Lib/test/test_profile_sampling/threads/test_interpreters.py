@@ -239,7 +239,8 @@ class InterpretersOnOneThreadTest(SessionTest):
                 {('<module>', '[waiting]')})
 
     def test_nothing_waits_in_the_other_thread_state(self):
-        # Its last samples waited to share time, until it ran again.
+        # Its last samples, sixteen, waited to share time until it ran again.
+        # What comes after the last tick, four periods at most, is with the other.
         interpreter = _interpreters.create('legacy')
         self.addCleanup(_interpreters.destroy, interpreter)
 
@@ -253,7 +254,7 @@ class InterpretersOnOneThreadTest(SessionTest):
             has_worked.set()
             _interpreters.exec(interpreter, 'import time; time.sleep(0.5)')
         thread = threading.Thread(target=work)
-        with Session(rate_hz=100) as session:
+        with Session(rate_hz=1000) as session:
             thread.start()
             has_worked.wait()
             time.sleep(0.1)
@@ -262,7 +263,7 @@ class InterpretersOnOneThreadTest(SessionTest):
         thread.join()
         here = [sample for sample in of_thread(shot, thread.native_id)
                 if sample.thread.interpreter_id == 0]
-        self.assertGreater(weight(here, 'cpu_ns'), 0.9 * cpu_ns)
+        self.assertGreater(weight(here, 'cpu_ns'), 0.93 * cpu_ns)
 
     def test_tables_exchanged_while_others_write(self):
         # No thread of another GIL may add to the new tables what it knows by
