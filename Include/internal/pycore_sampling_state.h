@@ -229,10 +229,10 @@ struct _sampling_memory {
 };
 
 /* That something holds while a GIL has seen so many switches, and since when;
-   0: not known.  Lock: the GIL's mutex. */
+   0: not known.  Lock to write: the GIL's mutex. */
 struct _sampling_gil_note {
-    unsigned long switches;     // + 1; 0: nothing is noted
-    uint64_t since_ns;
+    uint64_t switches;          // + 1; 0: nothing is noted; atomic
+    uint64_t since_ns;          // atomic
 };
 
 /* Embedded in _PyThreadStateImpl. */

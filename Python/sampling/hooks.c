@@ -184,16 +184,19 @@ void
 }
 
 /* The moment is that of the second call that finds the same holder, by one who
-   has waited: the first would cost each wait a clock. */
+   has waited: the first would cost each wait a clock.  A dump reads it
+   meanwhile. */
 static void
 note(struct _sampling_gil_note *note, const struct _gil_runtime_state *gil)
 {
     if (note->switches != gil->switch_number + 1) {
-        note->switches = gil->switch_number + 1;
-        note->since_ns = 0;
+        _Py_atomic_store_uint64_relaxed(&note->since_ns, 0);
+        _Py_atomic_store_uint64_release(&note->switches,
+                                        gil->switch_number + 1);
     }
     else if (note->since_ns == 0) {
-        note->since_ns = _PySampling_MonotonicNow();
+        _Py_atomic_store_uint64_relaxed(&note->since_ns,
+                                        _PySampling_MonotonicNow());
     }
 }
 

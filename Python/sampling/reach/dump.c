@@ -41,13 +41,23 @@ put_moment(struct _sampling_records *r)
     _PySampling_RecordEnd(r);
 }
 
+/* Is it so still?  Who has got the GIL since has made a switch. */
+static int
+is_so(const struct _sampling_gil_note *note,
+      const struct _gil_runtime_state *gil)
+{
+    return _Py_atomic_load_uint64_acquire(&note->switches)
+        == gil->switch_number + 1;
+}
+
 /* How long it has been so; 0: it is not so, or not known since when. */
 static uint64_t
 age_of(const struct _sampling_gil_note *note,
        const struct _gil_runtime_state *gil)
 {
-    return note->switches != gil->switch_number + 1 || note->since_ns == 0
-        ? 0 : _PySampling_MonotonicNow() - note->since_ns;
+    uint64_t since_ns =
+        is_so(note, gil) ? _Py_atomic_load_uint64_relaxed(&note->since_ns) : 0;
+    return since_ns == 0 ? 0 : _PySampling_MonotonicNow() - since_ns;
 }
 
 /* The next interpreter in the runtime's list, or NULL.  One that has a GIL of
@@ -150,9 +160,7 @@ put_thread(struct _sampling_records *r, PyThreadState *t,
     const struct _gil_runtime_state *gil = t->interp->ceval.gil;
     const struct _sampling_thread_state *own =
         &((_PyThreadStateImpl *)t)->sampling;
-    // Who has got it since has made a switch.
-    int waits = holder != NULL && t != holder
-        && own->waits.switches == gil->switch_number + 1;
+    int waits = holder != NULL && t != holder && is_so(&own->waits, gil);
     _PySampling_RecordBegin(r, _PySampling_RECORD_THREAD);
     _PySampling_PutNumber(r, t->native_thread_id);
     _PySampling_PutNumber(r, t->thread_id);
