@@ -96,8 +96,10 @@ def footprint(pid):
     with open(f'/proc/{pid}/status') as file:
         signals = [line for line in file if line.startswith('Sig')
                    and not line.startswith('SigQ')]
-    fds = {name: os.readlink(f'/proc/{pid}/fd/{name}')
-           for name in os.listdir(f'/proc/{pid}/fd')}
+    fds = {}
+    for name in os.listdir(f'/proc/{pid}/fd'):
+        with contextlib.suppress(FileNotFoundError):    # closed meanwhile
+            fds[name] = os.readlink(f'/proc/{pid}/fd/{name}')
     with open(f'/proc/{pid}/maps') as file:
         shared = [line for line in file if 'sampleprof' in line]
     return sorted(os.listdir(f'/proc/{pid}/task')), fds, signals, shared
