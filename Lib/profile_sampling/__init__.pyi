@@ -486,39 +486,34 @@ class Rows:
                   ) -> tuple[dict[str, str], str | None, int | None]: ...
     def gil_holder(self, thread: int, node: int) -> GILHolder | None: ...
 
-class SampleRecord:
-    time_ns: int
-    count: int
-    cpu_ns: int
-    wall_ns: int
+class _Keyed:
     thread: Thread
-    state: str
     stack: tuple[Frame, ...]
     labels: dict[str, str]
     task_name: str | None
     task_id: int | None
     task_class: str | None
+    key: tuple[Any, ...]
+
+class SampleRecord(_Keyed):
+    time_ns: int
+    count: int
+    cpu_ns: int
+    wall_ns: int
+    state: str
     gil_holder: GILHolder | None
     gil_wait_ns: int
     callee: Function | None
     opname: str | None
-    key: tuple[Any, ...]
     is_merged: bool
     is_residue: bool
 
-class AllocationRecord:
+class AllocationRecord(_Keyed):
     allocated_ns: int
     freed_ns: int | None
     objects: int
     bytes: int
     margin_bytes: int
-    thread: Thread
-    stack: tuple[Frame, ...]
-    labels: dict[str, str]
-    task_name: str | None
-    task_id: int | None
-    task_class: str | None
-    key: tuple[Any, ...]
 
 class Batch:
     STATES: ClassVar[tuple[str, ...]]

@@ -92,7 +92,7 @@ def _run(options):
         feed = stack.enter_context(Feed(process, rate_hz=options.rate,
                                         mine=mine))
         stops = ([(_screen(process, options), feed)] if not options.children
-                 else _stops_of_family(process, feed, options, stack))
+                 else _stops_of_family(process, feed, options, mine, stack))
         screen = stops[0][0]
         try:
             ended_by = _show(stops, options, lambda process, width: _dump(
@@ -105,7 +105,7 @@ def _run(options):
     return 0 if screen.ended is None else _ENDED
 
 
-def _stops_of_family(process, feed, options, stack):
+def _stops_of_family(process, feed, options, mine, stack):
     """Return the stops: the sum, the process, and those that it has started,
     to which come those that it starts."""
     members, feeds, stops = [process], [feed], []
@@ -116,8 +116,7 @@ def _stops_of_family(process, feed, options, stack):
             if its.pid not in known:
                 with contextlib.suppress(Refusal):
                     feeds.append(stack.enter_context(Feed(
-                        its, rate_hz=options.rate,
-                        mine=[re.compile(text) for text in options.mine])))
+                        its, rate_hz=options.rate, mine=mine)))
                     members.append(its)
                     stops.append((_screen(its, options),
                                   Member(family, len(members) - 1)))
