@@ -54,7 +54,7 @@ class Records(unittest.TestCase):
             self.records.clear()
             keep(kept, size, 1)
             kept.clear()
-        # Nothing is told twice, and what remained was freed: 6, and 1 more.
+        # Nothing is reported twice, and what remained was freed: 6, and 1 more.
         self.assertAlmostEqual(self.bytes(freed=False), size, delta=20_000)
         self.assertAlmostEqual(self.bytes(freed=True), 7 * size, delta=20_000)
         for size, freed_ns, allocated_ns, margin, thread, labels, key in (
