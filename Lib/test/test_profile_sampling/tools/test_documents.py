@@ -158,6 +158,26 @@ class CheckerTest(unittest.TestCase):
         with self.assertRaisesRegex(pages.Failure, 'three'):
             pages.check_commands(self.page, self.place)
 
+    def test_what_some_runs_have(self):
+        self.write("""
+            .. code-block:: console
+
+               $ echo 'waited in'
+               waited how in
+               [without]: none of them
+            """)
+        pages.check_commands(self.page, self.place)
+
+    def test_mark(self):
+        self.write("""
+            .. code-block:: console
+
+               $ echo '1 [without]'
+               [without]: none of them
+            """)
+        with self.assertRaisesRegex(pages.Failure, 'none of them'):
+            pages.check_commands(self.page, self.place)
+
     def test_status(self):
         self.write("""
             .. code-block:: console
