@@ -17,7 +17,8 @@
 #include <dlfcn.h>                    // dlsym()
 #include <time.h>
 
-/* Is first called when a session starts: no signal handler gets here. */
+/* Is first called when the handler of SIGURG is set up or a session starts: no
+   signal handler gets here. */
 static _PySampling_ReadClock
 find_read_clock(void)
 {

@@ -283,6 +283,7 @@ _PySampling_ReachBegin(PyThreadState *tstate)
         return;
     }
     _PySampling_MemoryInit();
+    (void)_PySampling_MonotonicNow();   // finds the clock: no handler may
     STATE->reach.pid = (int)getpid();
     STATE->reach.forget = _PySampling_WatchForget;
     _PySampling_SignalArm(handle_request);
