@@ -168,12 +168,10 @@ class _Watched:
         watches.append(stack.enter_context(Watch(process, **self._asked)))
 
     def _watch_children(self, watches, stack):
-        known = {process.pid for process in self._processes}
-        for process in (processes.children(self.process)
-                        if self._with_children else ()):
-            if process.pid not in known:
-                with contextlib.suppress(Refusal):
-                    self._watch(process, watches, stack)
+        if self._with_children:
+            processes.add_children(
+                self.process, self._processes,
+                lambda process: self._watch(process, watches, stack))
 
     def _sample(self, watches, end, stack):
         begin = end - self._duration_s

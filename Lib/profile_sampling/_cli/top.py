@@ -15,7 +15,6 @@ from profile_sampling._formats import style as styles
 from profile_sampling._reach import look as looking
 from profile_sampling._reach import processes
 from profile_sampling._reach import text as dumps
-from profile_sampling._reach.processes import Refusal
 from profile_sampling._reach.sources import Sources
 from profile_sampling._top import as_json, lines, loop, terminal, views
 from profile_sampling._top.answers import SLOW_S
@@ -111,15 +110,14 @@ def _stops_of_family(process, feed, options, mine, stack):
     members, feeds, stops = [process], [feed], []
 
     def grow():
-        known = {its.pid for its in members}
-        for its in processes.children(process):
-            if its.pid not in known:
-                with contextlib.suppress(Refusal):
-                    feeds.append(stack.enter_context(Feed(
-                        its, rate_hz=options.rate, mine=mine)))
-                    members.append(its)
-                    stops.append((_screen(its, options),
-                                  Member(family, len(members) - 1)))
+        processes.add_children(process, members, add)
+
+    def add(its):
+        feeds.append(stack.enter_context(Feed(
+            its, rate_hz=options.rate, mine=mine)))
+        members.append(its)
+        stops.append((_screen(its, options),
+                      Member(family, len(members) - 1)))
 
     family = Family(feeds, grow)
     stops += [(_screen(processes.family(members), options), family),

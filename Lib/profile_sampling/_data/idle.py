@@ -141,7 +141,10 @@ class _Loops:
         self._functions = tables.functions
         self._function_of_frame = tables.frames_view()[
             0::FRAME_COLUMNS].tolist()
-        self._nodes = tables.nodes_view()
+        self._parents, self._frames = [
+            column.tolist() for column in tables.node_columns()]
+        self._may_fetch = any(function.name in _FETCHERS
+                              for function in tables.functions)
         self._known = {}
 
     def wait_at(self, node):
@@ -151,18 +154,17 @@ class _Loops:
         return known
 
     def _is_loop(self, node):
-        return waits_for_work(self._stack(node))
+        return waits_for_work(self._stack(node), self._may_fetch)
 
     def _stack(self, node):
         while node:
-            frame = self._nodes[NODE_COLUMNS * node + 1]
-            yield self._functions[self._function_of_frame[frame]]
-            node = self._nodes[NODE_COLUMNS * node]
+            yield self._functions[self._function_of_frame[self._frames[node]]]
+            node = self._parents[node]
 
 
-def waits_for_work(functions):
+def waits_for_work(functions, may_fetch=True):
     """Return whether a thread that waits in *functions*, the innermost first,
-    has nothing to do."""
+    has nothing to do; unless it *may_fetch*, none of them is of _FETCHERS."""
     called = None
     functions = iter(functions)
     for function in functions:
@@ -174,8 +176,9 @@ def waits_for_work(functions):
         elif function.module not in _WAITING:
             return (function.name in _LOOPS
                     or function.name in _WORKERS and _fetches(called)
-                    or function.name in _FETCHERS
-                    or any(outer.name in _FETCHERS for outer in functions))
+                    or may_fetch and (
+                        function.name in _FETCHERS
+                        or any(its.name in _FETCHERS for its in functions)))
         called = function
     return called is not None and called.kind == 'python'
 
@@ -210,7 +213,7 @@ def _threads_of_mine(tables, nodes, threads):
 def _bored_threads(tables, states, nodes, threads, least_ns):
     """Return the numbers of threads that did nothing but wait."""
     values, cpu_values = _clocks(tables)
-    candidates = _candidates(tables, threads, values, least_ns)
+    candidates = _candidates(tables, states, threads, values, least_ns)
     if not candidates:
         return set()
     waits = _Waits(tables)
@@ -228,18 +231,23 @@ def _bored_threads(tables, states, nodes, threads, least_ns):
             and computed[thread] < _COMPUTED * ns}
 
 
-def _candidates(tables, threads, values, least_ns):
-    """Return {thread: its time} of those that were always there."""
+def _candidates(tables, states, threads, values, least_ns):
+    """Return {thread: its time} of those that were always there, and hardly
+    ever on the GIL."""
     present_ns = _PRESENT * tables.length_ns
     if tables.length_ns < least_ns:
         return {}
     totals = [0] * len(tables.threads)
-    for thread, ns in zip(threads, values):
+    off = totals[:]
+    for state, thread, ns in zip(states, threads, values):
         totals[thread] += ns
+        if state in _OFF:
+            off[thread] += ns
     return {
         number: total for number, (thread, total)
         in enumerate(zip(tables.threads, totals))
-        if total >= present_ns > 0 and thread.name != _MAIN
+        if total >= present_ns > 0 and off[number] >= _WAITED * total
+        and thread.name != _MAIN
         and thread.native_id != tables.pid}
 
 

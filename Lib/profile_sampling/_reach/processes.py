@@ -327,19 +327,18 @@ def pythons():
             and process.state not in 'ZX']
 
 
-def children(process):
-    """Return the Python processes below one that can be asked."""
+def add_children(process, known, add):
+    """Call add() of each Python process below one that is not *known* yet,
+    but for those that cannot be asked."""
+    known = {its.pid for its in known}
     below = {process.pid}
-    found = []
     for other in pythons():
         if other.parent in below:
             below.add(other.pid)
-            try:
-                other.check()
-            except Refusal:
-                continue
-            found.append(other)
-    return found
+            if other.pid not in known:
+                with contextlib.suppress(Refusal):
+                    other.check()
+                    add(other)
 
 
 def family(members):

@@ -41,7 +41,8 @@ class Encoder:
         self._tables = tables
         self._strings = _Strings()
         self._frames = list(tables.frame_tuples())
-        self._nodes = tables.nodes_view()
+        self._parents, self._frame_of_node = [
+            column.tolist() for column in tables.node_columns()]
         self._locations = {}
         self._is_python = [function.kind == 'python'
                            for function in tables.functions]
@@ -145,9 +146,9 @@ class Encoder:
         numbers = [varint(self._locations.setdefault(
                        frame[:3], len(self._locations) + 1))
                    for frame in self._frames]
-        locations = [numbers[frame] for frame in self._nodes[3::2]]
-        locations.insert(0, b'')
-        parents = self._nodes[::2].tolist()
+        locations = [b'', *[numbers[frame]
+                            for frame in self._frame_of_node[1:]]]
+        parents = self._parents
 
         def encoded(node):
             stack = []
@@ -161,13 +162,12 @@ class Encoder:
     def _instruction(self, node):
         """Return the labels of the instruction that the innermost frame of
         Python had come to."""
-        nodes = self._nodes
         while node:
-            number = nodes[2 * node + 1]
+            number = self._frame_of_node[node]
             frame = self._frames[number]
             if self._is_python[frame[0]]:
                 break
-            node = nodes[2 * node]
+            node = self._parents[node]
         else:
             return b''
         labels = self._instructions.get(number)
