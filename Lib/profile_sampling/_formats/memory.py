@@ -483,6 +483,8 @@ _MUCH_OLDER, _MUCH_OLDER_BYTES = 0.25, 32 << 20
 _FAR = 24
 # Of an amount: what has as much made it.
 _MOSTLY = 0.6
+# A line with less of its function's is not named.
+_HARDLY = 0.05
 # Times the median of what is in use: a peak is higher.
 _HIGH = 1.25
 _ROUTE = 'route'
@@ -533,6 +535,7 @@ def _most(memory, size, whole, place=None):
         return None
     for rows in of_functions.values():
         together = sum(map(size, rows))
+        rows = [row for row in rows if size(row) >= _HARDLY * together]
         if len(rows) > 1 and rows[0].of.line and together >= _MOSTLY * whole:
             name = printable(rows[0].of.function.name)
             named = ', '.join([str(row.of.line) for row in sorted(

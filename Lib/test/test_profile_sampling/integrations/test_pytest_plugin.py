@@ -144,8 +144,9 @@ class PluginTest(ProgramTest):
             'test_it.py::test_fixture', 'test_it.py::test_sleep',
             'test_it.py::TestIt::test_gil', 'test_it.py::test_quick[1]',
             'test_it.py::test_quick[2]'})
+        # Of 200 ms, while other tests run, too.
         self.assertGreater(
-            found['test_it.py::test_fixture']['running'], 190_000_000)
+            found['test_it.py::test_fixture']['running'], 170_000_000)
         self.assertGreater(
             found['test_it.py::test_sleep']['waiting'], 290_000_000)
         self.assertGreater(

@@ -55,9 +55,10 @@ def service(mode='alloc', **facts):
     return b
 
 
-def growing(*, full=False, seconds=3600, **facts):
-    """An hour in which quote() keeps 1 MB of each 30 s, and orders() frees
-    what it allocates within a second; *full*: until half of the time."""
+def growing(*, full=False, seconds=3600, lines=(107,), **facts):
+    """An hour in which quote() keeps 1 MB of each 30 s, at its *lines* by
+    turns, and orders() frees what it allocates within a second; *full*: until
+    half of the time."""
     b = Builder(mode='alloc', python_version='3.13.5',
                 duration_ns=seconds * 1_000_000_000,
                 start_time_ns=1_700_000_000 << 30, **facts)
@@ -66,7 +67,8 @@ def growing(*, full=False, seconds=3600, **facts):
     none = 0, 0, 0
     for begun in range(0, seconds, 30):
         if not (full and begun > seconds / 2):
-            rows.append(('shop.main:3 shop.quote:107 C:json.dumps', thread,
+            line = lines[begun // 30 % len(lines)]
+            rows.append((f'shop.main:3 shop.quote:{line} C:json.dumps', thread,
                          {}, small(2), small(2), small(2)))
             moments.append((begun, None, 0))
         rows.append(('shop.main:3 shop.orders:58', thread, {}, small(40),
@@ -262,6 +264,15 @@ class MemoryReport(unittest.TestCase):
                 (('--rss',), '100.0 %         +88.0MB  RSS')):
             with self.subTest(options=options, expected=expected):
                 self.assertIn(expected, self.report(*options))
+
+    def test_growth_at_several_lines(self):
+        for lines, expected in (
+                ((107, 108), '100.0 % of it at shop.quote (lines 108, 107),'),
+                # What is at 108 is not worth a name.
+                ((107,) * 39 + (108,), '96.6 % of it at shop.quote:107,')):
+            self.save(growing(lines=lines))
+            self.assertIn(f'It grows by 119 MB an hour, {expected}',
+                          self.report())
 
     def test_growth_that_has_stopped(self):
         self.save(growing(full=True))

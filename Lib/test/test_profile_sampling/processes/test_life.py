@@ -192,7 +192,7 @@ time.sleep(0.1)
         # The new program has no handler, stray signals or descriptors.
         busy = ('import os, sys\n'
                 'def launch():\n'
-                '    for i in range(10**6): pass\n'
+                '    for i in range(5 * 10**6): pass\n'
                 'launch()\n')
         for call in ('os.execv("/bin/sh", command)',
                      'os.execve("/bin/sh", command, {"A": "1"})',

@@ -377,7 +377,7 @@ class RealTest(SessionTest):
         self.assertGreater(total, 300 * MS)
         # What is missing: ends of threads, other threads of the machine.
         sorting = found[thread.native_id, 'sort_all', 'builtins.sorted']
-        self.assertGreater(sorting, 0.9 * total)
+        self.assertGreater(sorting, 0.8 * total, found)
 
     def test_subinterpreter(self):
         # It shares the GIL.
