@@ -39,7 +39,7 @@ class TestIt:
 
 @pytest.mark.parametrize('n', [1, 2])
 def test_quick(n):
-    spin(0.02)
+    spin(0.05)
     assert n == 1
 '''
 
