@@ -55,8 +55,8 @@ read_others(struct _sampling_others *others)
     others->cpu_ns = others_ns;
 }
 
-uint64_t
-_PySampling_OthersCpu(void)
+static uint64_t
+read_at_most_so_old(uint64_t old_ns)
 {
     struct _sampling_others *others = &STATE->others;
     uint64_t now_ns = _PySampling_MonotonicNow();
@@ -64,7 +64,7 @@ _PySampling_OthersCpu(void)
     if (STATE->options.manual) {
         return 0;
     }
-    if (age_ns > FRESH_NS) {
+    if (age_ns > old_ns) {
         if (age_ns < others->rest_ns) {
             return 0;
         }
@@ -72,6 +72,12 @@ _PySampling_OthersCpu(void)
         others->read_ns = now_ns;
     }
     return others->cpu_ns;
+}
+
+uint64_t
+_PySampling_OthersCpu(void)
+{
+    return read_at_most_so_old(FRESH_NS);
 }
 
 void
@@ -82,6 +88,10 @@ _PySampling_OthersThreadEnd(_PySampling_Thread *thread)
 
 /* A quarter of the time: they may wait for a CPU as well. */
 #define LEAST_PART 4
+
+/* What was read in the last eighth of a wait tells enough of it: many threads
+   that wait for 20 ms ask hundreds of times a second. */
+#define LATE_PART 8
 
 int
 _PySampling_OthersComputed(_PySampling_Thread *thread, uint64_t now_ns,
@@ -96,7 +106,7 @@ _PySampling_OthersComputed(_PySampling_Thread *thread, uint64_t now_ns,
     if (!is_locked) {
         _PySampling_LockRegistry();
     }
-    uint64_t cpu_ns = _PySampling_OthersCpu();
+    uint64_t cpu_ns = read_at_most_so_old(wait_ns / LATE_PART);
     if (!is_locked) {
         _PySampling_UnlockRegistry();
     }
