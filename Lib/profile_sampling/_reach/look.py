@@ -295,8 +295,9 @@ def _give_state(thread, raw, said, before, hosts):
     """Say what a thread does."""
     was_asleep = before is not None and before.state in 'SD'
     call = raw.call
-    if was_asleep and raw.native_id == said.asked:
-        call = before.read_call()   # in none while it answers
+    if raw.native_id == said.asked:
+        # Its own call is one of those that answer.
+        call = before.read_call() if was_asleep else None
     thread.waits_for = wait = kernel.wait(call, raw.file, hosts)
     if thread.has_gil:
         # What answers itself was asked because all others sleep, too.  It may

@@ -273,6 +273,21 @@ sys.stdin.read()
         if threads['main'].since_s is not None:
             self.assertIsNotNone(threads['S'].since_s)
 
+    def test_native_code_that_answers(self):
+        # A thread that runs is asked first.
+        with running('''
+import hashlib
+digest = hashlib.pbkdf2_hmac
+thread(lambda: digest("sha256", b"", b"", 1 << 30), "digest")
+ready()
+sys.stdin.read()
+''') as program:
+            until(lambda: by_name(look_at(program))['digest'].callee)
+            for _ in range(5):
+                thread = by_name(look_at(program))['digest']
+                self.assertEqual(thread.state, 'native')
+                self.assertIsNone(thread.waits_for)
+
     def test_deep_stack_is_cut_in_the_middle(self):
         with running('''
 def down(n):
