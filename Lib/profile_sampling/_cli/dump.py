@@ -19,6 +19,8 @@ it answers while it hangs, too.
 '''
 # A file is as wide as that.
 _FILE_WIDTH = 120
+# The kernel's clock of when a thread ran goes on once a tick of its timer.
+_TICK_S = 0.01
 
 
 def add(commands):
@@ -52,7 +54,7 @@ def _run(options):
     if options.again is not None:
         time.sleep(max(0.0, options.again))
         before, found = found, look.look(process, mine=mine)
-        _say_again(before, found, options)
+        _say_again(before, found, options.again)
     if options.output is not None:
         reached.write(options.output, _as_text(found, sources, options)
                       if not options.output.endswith('.json')
@@ -79,14 +81,18 @@ def _as_text(found, sources, options):
                        everything=options.everything)
 
 
-def _say_again(before, found, options):
-    """Say behind the name of each thread whether it has moved."""
+def _say_again(before, found, apart_s):
+    """Say behind the name of each thread whether it has moved, and whether
+    it is still in the call that it was in so long before."""
     places = {thread.native_id: _place(thread) for thread in before.threads}
     for thread in found.threads:
         known = places.get(thread.native_id)
+        is_still = (thread.since_s is not None
+                    and thread.since_s >= apart_s - _TICK_S)
         thread.name += ('   new' if known is None else
-                        '   same place, same call'
-                        if known == _place(thread) else '   moved')
+                        '   moved' if known != _place(thread) else
+                        '   same place, same call' if is_still else
+                        '   same place')
 
 
 def _place(thread):

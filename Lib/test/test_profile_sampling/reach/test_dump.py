@@ -460,6 +460,21 @@ class CommandTest(unittest.TestCase):
         self.assertTrue(set(sum(said['circles'], [])) <= ids)
         self.assertIn('same place, same call', again.stdout)
 
+    def test_another_call_of_the_same_place(self):
+        with running('''
+def nap():
+    while True:
+        time.sleep(0.01)
+thread(nap, "naps")
+thread(lambda: time.sleep(1000), "sleeps")
+ready()
+sys.stdin.read()
+''') as program:
+            asleep(program)
+            said = command('dump', '-p', program.pid, '--again', '0.5').stdout
+        self.assertRegex(said, '(?m)naps   (same place|moved)$')
+        self.assertRegex(said, '(?m)sleeps   same place, same call$')
+
     def test_no_line_is_too_wide(self):
         with running(LOCKS) as program:
             found = until(lambda: (f := look_at(program)).circles and f)
