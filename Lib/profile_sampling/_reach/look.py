@@ -435,7 +435,8 @@ def _slow(look):
         return Answer(
             'route', f'{oldest.route}: {under_way(its)}', route=oldest.route,
             under_way=len(its), oldest_s=oldest.age_s), _worker(oldest, look)
-    slow = [thread for thread in busy if (thread.since_s or 0) >= _SLOW_S]
+    slow = [thread for thread in busy if (thread.since_s or 0) >= _SLOW_S
+            and not (len(busy) > 1 and waits_for_others(thread, look))]
     if slow:
         first = max(slow, key=lambda thread: thread.since_s)
         since = seconds(first.since_s)
@@ -449,10 +450,12 @@ def _slow(look):
             under_way=len(look.requests),
             oldest_s=look.requests[0].age_s), _worker(look.requests[0], look)
     if busy:
-        first = max(busy, key=lambda thread: thread.since_s or 0)
+        counts = Counter(map(outermost_mine, busy))
+        first = max(busy, key=lambda thread: (counts[outermost_mine(thread)],
+                                              thread.since_s or 0))
         function = outermost_mine(first)
         name = f'{function.qualname} ({file_of(function)})'
-        count = sum(outermost_mine(thread) == function for thread in busy)
+        count = counts[function]
         inside = f'{count} thread{"s" * (count != 1)} in it'
         routes = Counter([thread.route for thread in busy if thread.route])
         if routes:
@@ -469,6 +472,15 @@ def _slow(look):
     first = next(iter(look.busy), None)
     return Answer('nothing', 'nothing: no thread is in code of mine',
                   'nothing'), first
+
+
+def waits_for_others(thread, look):
+    """Return whether it is the main thread and waits for no socket or file:
+    then it mostly waits for what other threads do."""
+    return (thread.native_id == look.process.pid_inside
+            and thread.state == WAITING
+            and (thread.waits_for is None
+                 or thread.waits_for.kind not in ('socket', 'file')))
 
 
 def under_way(requests, noun=''):

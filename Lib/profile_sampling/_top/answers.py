@@ -170,16 +170,10 @@ def _anywhere(*_):
 
 
 def _stuck_thread(look):
-    """Return a thread of mine that has not moved for long, or None.
-
-    A main thread waits for others, unless it reads what they send.
-    """
+    """Return a thread of mine that has not moved for long, or None."""
     found = [thread for thread in look.busy if thread.mine is not None
              and (thread.since_s or 0) >= _STUCK_S
-             and (thread.native_id != look.process.pid_inside
-                  or thread.state != 'waiting'
-                  or thread.waits_for is not None
-                  and thread.waits_for.kind in ('socket', 'file'))]
+             and not looking.waits_for_others(thread, look)]
     return max(found, key=lambda thread: thread.since_s, default=None)
 
 

@@ -288,6 +288,22 @@ sys.stdin.read()
                 self.assertEqual(thread.state, 'native')
                 self.assertIsNone(thread.waits_for)
 
+    def test_main_thread_that_waits_for_others(self):
+        with running('''
+def serve():
+    while True:
+        time.sleep(0.02)
+thread(serve, "one")
+last = thread(serve, "two")
+ready()
+last.join()
+''') as program:
+            time.sleep(1.5)
+            with mock.patch.object(look, '_SLOW_S', 1):
+                slow = look.answers(look_at(program))['slow']
+        self.assertEqual(slow.forms[0], 'serve (<string>): 2 threads in it; '
+                         'requests are not known')
+
     def test_deep_stack_is_cut_in_the_middle(self):
         with running('''
 def down(n):
