@@ -57,7 +57,9 @@ def answers(window, choices, now, *, look=None, objects=None, slow_s=SLOW_S):
         return looking.answers(look)
     slow, is_about = _slow(window, choices, now, look, slow_s)
     return {'slow': slow,
-            'where': _where(window, is_about, choices, now, objects or {}),
+            'where': _where(window, is_about, choices, now, objects or {},
+                            (CPU_WAIT,) if slow.kind == 'machine' else
+                            range(len(STATES))),
             'gil': _gil(window, choices, now)}
 
 
@@ -195,7 +197,8 @@ def _entry(window, choices, now):
 
 # Where that is.
 
-def _where(window, is_about, choices, now, objects):
+def _where(window, is_about, choices, now, objects, ranking):
+    """Return the line that is longest in the states *ranking*."""
     rows = window.by(lambda spot, *about: spot.place
                      if is_about(spot, *about) else None)
     mine = {place: row for place, row in rows.items()
@@ -205,7 +208,9 @@ def _where(window, is_about, choices, now, objects):
         outside = ', outside my code'
         mine = window.by(lambda spot, *about: spot.inner
                          if is_about(spot, *about) else None)
-    place = choices.pick('where', _totals(mine), now)
+    sums = {place: sum([row[state] for state in ranking])
+            for place, row in mine.items()}
+    place = choices.pick('where', sums, now)
     if place is None:
         return Answer('idle', 'all threads wait for work', 'idle')
     states = mine[place]

@@ -342,6 +342,10 @@ class AnswersTest(unittest.TestCase):
                   ('t', 'running', 40, 'app.f:2')],
                  'app.py:2 f: waits for socket socket.recv (96 %)',
                  'free; no thread waits for it'),
+                ([('t', 'waiting', 700, 'app.mail:2 C:time.sleep'),
+                  ('u', 'cpu_wait', 300, 'app.pack:5')],
+                 'app.py:5 pack: CPU wait (100 %)',
+                 'free; no thread waits for it'),
                 ([('t', 'idle', 900, 'C:time.sleep')],
                  'all threads wait for work', 'free; no thread waits for it')]:
             with self.subTest(where):
