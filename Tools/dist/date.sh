@@ -6,8 +6,8 @@
 set_source_date() {
     if [ -z "${SOURCE_DATE_EPOCH:-}" ]; then
         SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null) ||
-            die "this is no git checkout: say of when the source is, by" \
-                "SOURCE_DATE_EPOCH=SECONDS."
+            die "git is missing, or this is no checkout of it: say of when" \
+                "the source is, by SOURCE_DATE_EPOCH=SECONDS."
     fi
     export SOURCE_DATE_EPOCH
 }
