@@ -95,10 +95,12 @@ def strip(tree):
 
 
 def compile_all(tree):
-    """Byte code that nobody has to write, and that no date makes stale."""
+    """Byte code that nobody has to write, and that no date makes stale; what
+    installing pip wrote, and names this directory, goes."""
     modules = next(tree.glob('lib/python3.*'))
     done = compileall.compile_dir(
-        modules, maxlevels=20, quiet=1, stripdir=str(tree), prependdir='/',
+        modules, maxlevels=20, quiet=1, force=True,
+        stripdir=str(tree), prependdir='/',
         invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
     if not done:
         raise SystemExit(f'stage.py: error: a file in {modules} does not '
