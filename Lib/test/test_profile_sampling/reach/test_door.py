@@ -18,7 +18,7 @@ from profile_sampling._reach.processes import Process, Refusal
 
 from ..support.sessions import _profile
 from ..support.targets import (
-    READY, command, footprint, running, running_with_child, until)
+    READY, asleep, command, footprint, running, running_with_child, until)
 
 IDLE = '''
 ready()
@@ -101,6 +101,30 @@ sys.stdin.read()
                     hello(program.pid)
                     door.ask(Process(program.pid), door.DUMP)
                 self.assertEqual(program.stdout.readline(), 'True\n')
+
+    def test_waits_for_signals_go_on(self):
+        # The request would be what they return.
+        for call in ('signal.sigwait({signal.SIGURG, signal.SIGUSR1})',
+                     'signal.pause() or caught'):
+            for others in '', 'thread(lambda: time.sleep(1000))':
+                with self.subTest(call, others=others), running(f'''
+import signal
+caught = []
+signal.signal(signal.SIGUSR1, lambda *args: caught.append(args[0]))
+{others}
+ready()
+print({call}, flush=True)
+''') as program:
+                    asleep(program)
+                    for verb in door.HELLO, door.DUMP:
+                        if others:
+                            door.ask(Process(program.pid), verb)
+                        else:
+                            with self.assertRaisesRegex(Refusal, 'wait for a'):
+                                door.ask(Process(program.pid), verb)
+                    os.kill(program.pid, signal.SIGUSR1)
+                    self.assertIn(str(int(signal.SIGUSR1)),
+                                  program.stdout.readline())
 
     def test_child_of_fork_answers(self):
         with running_with_child('fork()') as (_, child):
