@@ -15,6 +15,7 @@ from unittest import mock
 
 from profile_sampling._reach import door
 from profile_sampling._reach.processes import Process, Refusal
+from profile_sampling._reach.watch import Watch
 
 from ..support.sessions import _profile
 from ..support.targets import (
@@ -67,6 +68,35 @@ class AnsweredTest(unittest.TestCase):
                 for verb in door.HELLO, door.DUMP, door.TASKS:
                     door.ask(Process(program.pid), verb)
                 until(lambda: footprint(program.pid) == before)
+
+    def test_no_memory_in_advance(self):
+        import_helper.import_module('ctypes')
+        for field, limit, most_mb in (
+                ('VmHWM', 'ctypes.CDLL(None).mlockall(2)', 100),
+                ('VmPeak', 'resource.setrlimit(resource.RLIMIT_AS, '
+                           '(1 << 30, 1 << 30))', 150)):
+            with self.subTest(limit), running(f'''
+import ctypes, resource, signal
+def megabytes():
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) >> 10 for line in file
+                    if line.startswith("{field}:"))
+def tell(*args):
+    print(megabytes() - before, flush=True)
+before = megabytes()
+is_limited = not {limit}
+signal.signal(signal.SIGUSR1, tell)
+ready()
+print(is_limited, flush=True)
+while True:
+    sum(range(1000))
+''') as program:
+                if program.stdout.readline() != 'True\n':
+                    self.skipTest('no right to lock memory')
+                with Watch(Process(program.pid), 250) as watch:
+                    self.assertTrue(until(lambda: list(watch.slices(1))))
+                program.send_signal(signal.SIGUSR1)
+                self.assertLess(int(program.stdout.readline()), most_mb)
 
     def test_program_sees_no_handler(self):
         with running('''
