@@ -28,6 +28,8 @@ _MAX_BYTES = 64 << 20
 _GOES_ON = frozenset({'futex', 'read', 'recv', 'accept', 'write', 'send',
                       'wait', 'flock'})
 _GOES_ON_IN_PYTHON = frozenset({'epoll', 'poll', 'select', 'sleep'})
+# They wait for a signal: the request would be what they return.
+_WAITS_FOR_SIGNAL = frozenset({'pause', 'sigwait'})
 # How long a process may take, and one signal of several.
 LIMIT_S = 2.0
 _TRY_S = 0.1
@@ -85,16 +87,33 @@ def _candidates(process, threads):
 
 
 def by_harm(process, threads):
-    """Return ThreadState objects, those that a signal harms least first."""
+    """Return ThreadState objects, those that a signal harms least first.
+
+    Raise Refusal if all of them wait for a signal.
+    """
+    able = [thread for thread in threads.values()
+            if not thread.is_ours and not _waits_for_signal(thread)]
+    if threads and not able:
+        raise Refusal(
+            process.pid, 'no-answer', f'PID {process.pid} does nothing but '
+            'wait for a signal (pause, sigwait), which a request would end.')
     # One that blocks it now may be answering somebody else.
-    return sorted([thread for thread in threads.values()
-                   if not thread.is_ours],
-                  key=lambda thread: (thread.blocks, _harm(process, thread)))
+    return sorted(able, key=lambda thread: (thread.blocks,
+                                            _harm(process, thread)))
+
+
+def _waits_for_signal(thread):
+    line = thread.read_call()
+    if line:
+        return kernel.name_of(line) in _WAITS_FOR_SIGNAL
+    # Who may not trace it may read where it waits.
+    place = thread.waits_in()
+    return 'sys_pause' in place or 'do_sigtimedwait' in place
 
 
 def _harm(process, thread):
     """Return how likely it is that a signal ends a call too early: of one that
-    Python makes it never does, but for signal.pause()."""
+    Python makes it never does."""
     if thread.state == 'R':
         return 0
     line = thread.read_call()

@@ -255,6 +255,13 @@ class ThreadState:
                 self._call = ''
         return self._call
 
+    def waits_in(self):
+        """Return the function of the kernel that it sleeps in, or ''."""
+        try:
+            return _read(f'{self.path}/wchan')
+        except OSError:
+            return ''
+
 
 class Sleep:
     """How long threads have slept, by the kernel's notes of when they ran.

@@ -36,8 +36,12 @@ bytes_before_records(void)
 int
 _PySampling_RecordsOpen(struct _sampling_records *r, size_t max_bytes)
 {
-    size_t size = bytes_before_records() + max_bytes;
     struct rlimit limit;
+    // A program that may have so much address space needs it.
+    if (getrlimit(RLIMIT_AS, &limit) == 0) {
+        max_bytes = Py_MIN(max_bytes, limit.rlim_cur / 64);
+    }
+    size_t size = bytes_before_records() + max_bytes;
     // A larger file would be a signal.
     if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur < size) {
         return 0;
@@ -46,9 +50,18 @@ _PySampling_RecordsOpen(struct _sampling_records *r, size_t max_bytes)
     if (r->fd < 0) {
         return 0;
     }
+    // mlockall(MCL_FUTURE) would have all of it there, but for pages that
+    // nobody may read.
     void *memory = ftruncate(r->fd, (off_t)size) != 0 ? MAP_FAILED
-        : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, r->fd, 0);
+        : mmap(NULL, size, PROT_NONE, MAP_SHARED, r->fd, 0);
     if (memory == MAP_FAILED) {
+        close(r->fd);
+        return 0;
+    }
+    if (munlock(memory, size) != 0
+        || mprotect(memory, size, PROT_READ | PROT_WRITE) != 0)
+    {
+        munmap(memory, size);
         close(r->fd);
         return 0;
     }

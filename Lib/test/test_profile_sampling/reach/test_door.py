@@ -15,10 +15,11 @@ from unittest import mock
 
 from profile_sampling._reach import door
 from profile_sampling._reach.processes import Process, Refusal
+from profile_sampling._reach.watch import Watch
 
 from ..support.sessions import _profile
 from ..support.targets import (
-    READY, command, footprint, running, running_with_child, until)
+    READY, asleep, command, footprint, running, running_with_child, until)
 
 IDLE = '''
 ready()
@@ -68,6 +69,35 @@ class AnsweredTest(unittest.TestCase):
                     door.ask(Process(program.pid), verb)
                 until(lambda: footprint(program.pid) == before)
 
+    def test_no_memory_in_advance(self):
+        import_helper.import_module('ctypes')
+        for field, limit, most_mb in (
+                ('VmHWM', 'ctypes.CDLL(None).mlockall(2)', 100),
+                ('VmPeak', 'resource.setrlimit(resource.RLIMIT_AS, '
+                           '(1 << 30, 1 << 30))', 150)):
+            with self.subTest(limit), running(f'''
+import ctypes, resource, signal
+def megabytes():
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) >> 10 for line in file
+                    if line.startswith("{field}:"))
+def tell(*args):
+    print(megabytes() - before, flush=True)
+before = megabytes()
+is_limited = not {limit}
+signal.signal(signal.SIGUSR1, tell)
+ready()
+print(is_limited, flush=True)
+while True:
+    sum(range(1000))
+''') as program:
+                if program.stdout.readline() != 'True\n':
+                    self.skipTest('no right to lock memory')
+                with Watch(Process(program.pid), 250) as watch:
+                    self.assertTrue(until(lambda: list(watch.slices(1))))
+                program.send_signal(signal.SIGUSR1)
+                self.assertLess(int(program.stdout.readline()), most_mb)
+
     def test_program_sees_no_handler(self):
         with running('''
 import signal
@@ -101,6 +131,30 @@ sys.stdin.read()
                     hello(program.pid)
                     door.ask(Process(program.pid), door.DUMP)
                 self.assertEqual(program.stdout.readline(), 'True\n')
+
+    def test_waits_for_signals_go_on(self):
+        # The request would be what they return.
+        for call in ('signal.sigwait({signal.SIGURG, signal.SIGUSR1})',
+                     'signal.pause() or caught'):
+            for others in '', 'thread(lambda: time.sleep(1000))':
+                with self.subTest(call, others=others), running(f'''
+import signal
+caught = []
+signal.signal(signal.SIGUSR1, lambda *args: caught.append(args[0]))
+{others}
+ready()
+print({call}, flush=True)
+''') as program:
+                    asleep(program)
+                    for verb in door.HELLO, door.DUMP:
+                        if others:
+                            door.ask(Process(program.pid), verb)
+                        else:
+                            with self.assertRaisesRegex(Refusal, 'wait for a'):
+                                door.ask(Process(program.pid), verb)
+                    os.kill(program.pid, signal.SIGUSR1)
+                    self.assertIn(str(int(signal.SIGUSR1)),
+                                  program.stdout.readline())
 
     def test_child_of_fork_answers(self):
         with running_with_child('fork()') as (_, child):
