@@ -23,7 +23,7 @@ _ANSWER = struct.Struct('=8sIIIIQQQ32s')
 _MAGIC = b'sampleng'
 (_ANSWERED, _AGAIN, _NOT_YOURS, _PROTECTED, _UNMAPPED, _VETOED, _ENDS,
  _NO_SPACE, _BUSY) = range(9)
-_MAX_BYTES = 64 << 20
+_MAX_BYTES = 256 << 20
 # System calls that go on after a handler, and those that Python makes again.
 _GOES_ON = frozenset({'futex', 'read', 'recv', 'accept', 'write', 'send',
                       'wait', 'flock'})
@@ -33,6 +33,9 @@ _WAITS_FOR_SIGNAL = frozenset({'pause', 'sigwait'})
 # How long a process may take, and one signal of several.
 LIMIT_S = 2.0
 _TRY_S = 0.1
+# And one that the thread has taken: our handler is at work, or the program's
+# is, which is not to be called often.
+_TAKEN_S = 0.4
 _PAUSE_S = 0.001
 
 
@@ -135,6 +138,8 @@ def _try(process, verb, thread, pidfd, limit_s):
         except PermissionError:
             raise no_right(process) from None
         ready, _, _ = select.select([answers, pidfd], [], [], limit_s)
+        if not ready and not thread.has_pending():
+            ready, _, _ = select.select([answers, pidfd], [], [], _TAKEN_S)
         if pidfd in ready:
             raise ended(process.pid)
         if not ready:

@@ -255,6 +255,14 @@ class ThreadState:
                 self._call = ''
         return self._call
 
+    def has_pending(self):
+        """Return whether a signal that it was sent waits to be taken."""
+        try:
+            status = _fields(_read(f'{self.path}/status'))
+        except OSError:
+            return False        # it has ended
+        return _has_signal(status.get('SigPnd', '0'))
+
     def waits_in(self):
         """Return the function of the kernel that it sleeps in, or ''."""
         try:

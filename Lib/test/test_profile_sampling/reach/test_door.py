@@ -247,12 +247,17 @@ def handler(*args):
     count += 1
 signal.signal(signal.SIGURG, handler)
 ready()
-sys.stdin.read()
+sys.stdin.readline()
+print(count, flush=True)
 ''') as program:
             with self.assertRaises(Refusal) as caught:
                 hello(program.pid)
             self.assertIn(caught.exception.reason,
                           ('handler-taken', 'no-answer'))
+            # It is not to be bothered.
+            program.stdin.write('\n')
+            program.stdin.flush()
+            self.assertIn(int(program.stdout.readline()), range(1, 6))
 
     def test_seccomp(self):
         import_helper.import_module('ctypes')
