@@ -114,15 +114,17 @@ class _Text:
 
     def _threads(self):
         look = self._look
-        mine = [t for t in look.busy if t.mine is not None]
-        counts = [(len(look.threads), ''),
-                  (int(look.holder is not None), ' holds the GIL'),
-                  (len(look.waiters),
-                   ' wait for it' if look.holder else ' wait for the GIL'),
-                  (len(mine), ' in my code'),
+        holds, waiting = look.holder is not None, len(look.waiters)
+        more = ' more' if holds or waiting else ''
+        # Each thread once.
+        mine = [thread for thread in look.busy if thread.mine is not None
+                and not thread.has_gil and thread not in look.waiters]
+        counts = [(int(holds), ' holds the GIL'),
+                  (waiting, f' wait{"s" * (waiting == 1)} for '
+                            + ('it' if holds else 'the GIL')),
+                  (len(mine), f'{more} in my code'),
                   (len(look.threads) - len(look.busy), ' idle')]
-        said = ', '.join([f'{count}{text}' for count, text in counts[1:]
-                          if count])
+        said = ', '.join([f'{count}{text}' for count, text in counts if count])
         self._add(f'{self._style("Threads", "strong")}  {len(look.threads)}'
                   + (f': {said}' if said else ''))
         for group in self._groups(look.busy):

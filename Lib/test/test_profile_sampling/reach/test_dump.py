@@ -385,6 +385,7 @@ ready()
         self.assertRegex(said, r'Slow   everything: no other thread has run '
                                r'Python for \d+\.\d s')
         self.assertIn('runs no Python now', said)
+        self.assertIn('Threads  2: 1 holds the GIL, 1 waits for it\n', said)
         answers = json.loads(done.stdout)['answers']
         self.assertEqual(answers['slow']['kind'], 'all')
         self.assertEqual(answers['gil']['waiters'], 1)
