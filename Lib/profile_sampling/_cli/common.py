@@ -245,6 +245,11 @@ def say(line):
         print(printable(f'{PROG}: {line}'), file=sys.stderr)
 
 
+def lose_stdout():
+    """Let go of what cannot be written: Python flushes once more at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _to_stdout(data):
     if sys.stdout is None:
         raise Failure('cannot write to stdout: it is closed')
@@ -252,8 +257,7 @@ def _to_stdout(data):
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
     except OSError as exc:
-        # Python flushes once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        lose_stdout()
         # Who closes a pipe has seen enough.
         if not isinstance(exc, BrokenPipeError):
             raise Failure(

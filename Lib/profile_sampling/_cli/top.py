@@ -9,7 +9,7 @@ import time
 
 from profile_sampling._cli import reached
 from profile_sampling._cli.common import (
-    Failure, add_idle, add_mine, write_text)
+    Failure, add_idle, add_mine, lose_stdout, write_text)
 from profile_sampling._cli.screen import screen_of
 from profile_sampling._formats import style as styles
 from profile_sampling._reach import look as looking
@@ -184,8 +184,10 @@ def _show(stops, options, show_dump):
     except EOFError:
         return None     # the terminal is lost
     finally:
-        with contextlib.suppress(OSError):
+        try:
             _write(loop.as_text(screen, reached.width(sys.stdout), style))
+        except OSError:
+            lose_stdout()
     return shown.ended_by
 
 

@@ -381,11 +381,12 @@ class TypesTest(SessionTest):
         for sample in own(session.profile):
             for frame in sample.stack:
                 found[frame.function.name] += sample.cpu_ns
-        # Four standard deviations: 20,000 samples, or what a busy machine has.
+        # Four standard deviations: 20,000 samples, or what a busy machine has,
+        # on which C functions have up to a point too little.
         n = sum(sample.count for sample in own(session.profile))
         self.assertAlmostEqual(
             found['re.Pattern.match'] / total_ns, heavy_ns / total_ns,
-            delta=4 * 0.5 / n ** 0.5)
+            delta=0.01 + 4 * 0.5 / n ** 0.5)
         # Else the share says nothing.  It is about a half, but Python code may
         # be ten times slower (sanitizers) while this C code is not.
         self.assertGreater(heavy_ns / total_ns, 0.05)
