@@ -37,7 +37,7 @@ int
 _PySampling_RecordsOpen(struct _sampling_records *r, size_t max_bytes)
 {
     struct rlimit limit;
-    // A program that may have so much address space needs it.
+    // A program whose address space is limited needs it for itself.
     if (getrlimit(RLIMIT_AS, &limit) == 0) {
         max_bytes = Py_MIN(max_bytes, limit.rlim_cur / 64);
     }
