@@ -193,6 +193,18 @@ sys.stdin.read()
         self.assertIn('1 interpreter with a GIL of its own', said)
 
 
+# One thread sleeps again and again, another one all the time.
+NAPS = '''
+def nap():
+    while True:
+        time.sleep(0.005)
+thread(nap, "naps")
+thread(lambda: time.sleep(1000), "sleeps")
+ready()
+sys.stdin.read()
+'''
+
+
 class StacksTest(unittest.TestCase):
 
     def test_c_functions_lines_and_peers(self):
@@ -261,15 +273,7 @@ sys.stdin.read()
             self.assertIsNone(processes._ran('self'))
 
     def test_since_of_what_has_run_while_it_was_asked(self):
-        with running('''
-def work():
-    while True:
-        time.sleep(0.005)
-thread(work, "W")
-thread(lambda: time.sleep(1000), "S")
-ready()
-sys.stdin.read()
-''') as program:
+        with running(NAPS) as program:
             ask = door.ask
 
             def ask_late(*args, **options):
@@ -278,9 +282,9 @@ sys.stdin.read()
             look_at(program)
             with mock.patch.object(door, 'ask', ask_late):
                 threads = by_name(look_at(program))
-        self.assertIsNone(threads['W'].since_s)
+        self.assertIsNone(threads['naps'].since_s)
         if threads['main'].since_s is not None:
-            self.assertIsNotNone(threads['S'].since_s)
+            self.assertIsNotNone(threads['sleeps'].since_s)
 
     def test_native_code_that_answers(self):
         # A thread that runs is asked first.
@@ -487,15 +491,7 @@ class CommandTest(unittest.TestCase):
         self.assertIn('same place, same call', again.stdout)
 
     def test_another_call_of_the_same_place(self):
-        with running('''
-def nap():
-    while True:
-        time.sleep(0.01)
-thread(nap, "naps")
-thread(lambda: time.sleep(1000), "sleeps")
-ready()
-sys.stdin.read()
-''') as program:
+        with running(NAPS) as program:
             asleep(program)
             said = command('dump', '-p', program.pid, '--again', '0.5').stdout
         self.assertRegex(said, '(?m)naps   (same place|moved)$')
